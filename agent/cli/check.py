@@ -31,14 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 if the printer is ready, else 1. An unknown printer is an error: exit code 1."""
+    """Return 0 if the printer is healthy, else 1. Raises AgentError if there is no such printer."""
     if not options.printer.strip():
         raise AgentError("the name of the printer is empty: see `venue-agent printers`")
     loaded = load(LocalConfig, options.config)
     state = StateDirectory(loaded.state_dir)
-    payload, unknown = asyncio.run(check_printers(loaded.config, state, options.printer))
-    if unknown is not None:
-        raise AgentError(unknown)
+    payload, problem = asyncio.run(check_printers(loaded.config, state, options.printer))
+    if problem is not None:
+        raise AgentError(problem)
     views = printer_views(payload.printers or ())
     if options.json:
         document = {"printers": [to_plain(printer) for printer in payload.printers or ()]}
@@ -48,8 +48,9 @@ def run(options: argparse.Namespace) -> int:
         show_printers(screen, payload)
         if any(_is_missing(printer, payload) for printer in payload.printers or ()):
             screen.blank()
-            advice = "→ to search the network for the printer: `venue-agent collect network`"
-            screen.paragraph(advice)
+            screen.paragraph(
+                "→ to search the network for the printer: `venue-agent collect network`"
+            )
     return HEALTHY if views and all(view.is_healthy for view in views) else UNHEALTHY
 
 

@@ -64,9 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print a report and return 0. If nothing could be collected, raise an error: exit code 1."""
     loaded = load(LocalConfig, options.config)
-    show = _print_line if options.ndjson else None
+    show_progress = _print_line if options.ndjson else None
     state = StateDirectory(loaded.state_dir)
-    payload = asyncio.run(collect_report(loaded.config, state, options.kind, show=show))
+    payload = asyncio.run(
+        collect_report(loaded.config, state, options.kind, show_progress=show_progress)
+    )
     if options.json:
         sys.stdout.write(encode_indented(payload) + "\n")
     elif options.ndjson:
@@ -81,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 def with_host_name(payload: ReportPayload) -> ReportPayload:
     """Return the payload to show to a user. An unenrolled machine gets its host name as install id.
 
-    If nobody named the host, the payload is unchanged.
+    A machine without a host name keeps "unenrolled".
     """
     identity = payload.identity
     if identity.install_id != UNENROLLED:
@@ -97,14 +99,14 @@ async def collect_report(
     state: StateDirectory,
     kind: Kind,
     *,
-    show: Callable[[Progress], None] | None = None,
+    show_progress: Callable[[Progress], None] | None = None,
 ) -> ReportPayload:
     """Collect facts and build the payload as the daemon does. Raises CollectorError.
 
-    ``show`` is called with the progress, as `run_job` describes.
+    See `run_job` for ``show_progress``.
     """
-    job = job_of(config, kind)
-    return payload_of(*await run_job(config, state, job, f"{kind} report", show=show))
+    job, title = job_of(config, kind), f"{kind} report"
+    return payload_of(*await run_job(config, state, job, title, show_progress=show_progress))
 
 
 async def check_printers(
@@ -116,7 +118,7 @@ async def check_printers(
     a network report, and a message if this machine has no such printer. Raises CollectorError.
     """
     job = printers_job(config, printer)
-    job_run = await run_job(config, state, job, "printers", show=_no_progress)
+    job_run = await run_job(config, state, job, "printers", show_progress=_no_progress)
     payload = payload_of(*job_run)
     if not isinstance(payload, NetworkPayload):
         raise TypeError("the job is for a network report")
@@ -128,15 +130,15 @@ async def run_job(
     config: LocalConfig,
     state: StateDirectory,
     job: Job,
-    what: str,
+    title: str,
     *,
-    show: Callable[[Progress], None] | None = None,
+    show_progress: Callable[[Progress], None] | None = None,
 ) -> tuple[Job, Facts, tuple[Field, ...], ReportContext]:
     """Run a collector, and return the arguments of `payload_of`. Raises CollectorError.
 
-    ``show`` is called with the progress. By default, progress bars with the title ``what`` are
-    shown. The first Ctrl-C ends the collection, and the report contains the facts so far. The
-    second Ctrl-C ends the command. On Windows, the first Ctrl-C already ends the command.
+    Without ``show_progress``, progress bars with the ``title`` are shown. The first Ctrl-C ends the
+    collection, and the report contains the facts so far. The second Ctrl-C ends the command. On
+    Windows, the first Ctrl-C already ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)
@@ -146,12 +148,12 @@ async def run_job(
         asyncio.get_running_loop().add_signal_handler(
             signal.SIGINT, _interrupt, interruption, asyncio.current_task()
         )
-    if show is not None:
-        result = await CollectorProcess().collect(job, show, interruption)
+    if show_progress is not None:
+        result = await CollectorProcess().collect(job, show_progress, interruption)
     else:
         from agent.presentation.progress import RunProgress  # slow to import
 
-        with RunProgress(what=what) as bars:
+        with RunProgress(title=title) as bars:
             result = await CollectorProcess().collect(
                 job, lambda p: bars.update(p.step, p.done, p.total), interruption
             )
@@ -178,7 +180,7 @@ def _history_fields(config: LocalConfig, state: StateDirectory) -> tuple[Field, 
 
 
 def _no_progress(_: Progress) -> None:
-    """Show nothing: a check of printers takes about a second."""
+    """Show no progress: a check of printers takes about a second."""
 
 
 def show_report(payload: ReportPayload) -> None:

@@ -26,7 +26,7 @@ SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 ACTIONS: Final = {
     "check": "validate the configuration, and print where each problem is",
-    "show": "print every value in force and its origin; secrets are masked",
+    "show": "print every effective value and its origin; secrets are masked",
     "schema": "print the JSON Schema of the configuration, for editors",
     "example": "print an example with every key, its meaning and its default",
 }
@@ -34,7 +34,7 @@ ACTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value in force.
+    """An effective value of the configuration.
 
     ``origin`` is "default", a file's path or a variable's name. For an entry of an array of tables,
     such as [[printers]], ``key`` is the entry's id or name, and ``value`` has its other keys.
@@ -65,22 +65,18 @@ def run(options: argparse.Namespace) -> int:
     elif options.action == "check":
         return _check(options)
     else:
-        return _show_in_force(load(LocalConfig, options.config), as_json=options.json)
+        return _show_effective(load(LocalConfig, options.config), as_json=options.json)
     return 0
 
 
 def schema() -> dict[str, Any]:
     """Return the configuration's JSON Schema."""
     document = Config.model_json_schema()
-    for schema_ in (document, *document["$defs"].values()):
+    for definition in (document, *document["$defs"].values()):
         # This description is a docstring. The packaged agent has no docstrings, but must print the
         # same schema.
-        schema_.pop("description", None)
-    return {
-        "$schema": SCHEMA_DIALECT,
-        **document,
-        "title": "Configuration of the venue agent",
-    }
+        definition.pop("description", None)
+    return {"$schema": SCHEMA_DIALECT, **document, "title": "Configuration of the venue agent"}
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -113,7 +109,8 @@ def _validate(path: Path | None) -> Path | None:
         raise
     except ConfigError as error:
         raise ConfigError(review(path) or error.problems) from None
-    problems, access_problems = list(review(path)), list[str]()
+    problems = list(review(path))
+    access_problems: list[str] = []
     for key, check in _external_checks(loaded):
         try:
             check()
@@ -164,7 +161,7 @@ def _require_directory(path: Path) -> None:
             raise ConfigError((f"{path} is not a directory",))
 
 
-def _show_in_force(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> int:
+def _show_effective(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> int:
     """Show the values that `collect` would use. Return 2 if there is no configuration."""
     _show(loaded, as_json=as_json)
     if loaded.path is not None or loaded.config.service is not None:
@@ -182,12 +179,13 @@ def _show(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> None:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
     screen = Screen()
-    column_widths = (" " * max(len(value.key) for value in values), " " * len("variable"), "")
+    # Blank headings set the widths of the columns, so that the tables of all sections are aligned.
+    headings = (" " * max(len(value.key) for value in values), " " * len("variable"), "")
     screen.line((f"# {loaded.path or 'defaults and variables: there is no file'}", "quiet"))
     for section, group in groupby(values, key=lambda v: v.section):
         screen.blank()
         screen.line((f"[{section}]", "strong"))
-        screen.table(column_widths, [_row(value) for value in group])
+        screen.table(headings, [_row(value) for value in group])
     screen.blank()
     service = loaded.config.service
     place = key_source(service.api_key_file if service else "", loaded.path).describe()

@@ -21,8 +21,8 @@ from agent.config.rights import how_to_run_as_root, with_config
 from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
 from agent.doctor.document import document_of
-from agent.doctor.judgement import all_visible, none_failed
 from agent.doctor.registry import BEFORE_STEP_DOWN, CHECKS
+from agent.doctor.root_causes import all_visible, none_failed
 from agent.doctor.runner import THREAD_PREFIX, TOTAL_S, run_checks
 from agent.errors import ConfigError
 
@@ -48,9 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return the exit code: 1 if a check failed, otherwise 0.
+    """Return the exit code.
 
-    It is 3 if no check failed, but the results of some checks are not visible to this user.
+    1 if a check failed. If none failed: 3 if this user is not permitted to see the results of some
+    checks, otherwise 0.
     """
     if options.bundle is None:
         return _examine(options)
@@ -75,15 +76,15 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
     if options.json:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        show(results, duration_s, Screen(), everything=options.all)
+        show(results, duration_s, Screen(), with_skipped=options.all)
         if not all_visible(results):
             advice = with_config(how_to_run_as_root("doctor"))
             sys.stdout.write(f"to see what is not visible to you: {advice}\n")
     if options.bundle is not None:
         from agent.cli.terminal.support_bundle import make_bundle
 
-        make_bundle(options.bundle, context, results, document, write, fresh=options.collect)
-    code = _code_of(results)
+        make_bundle(options.bundle, context, results, document, write, with_reports=options.collect)
+    code = _exit_code(results)
     _exit_if_threads_hang(code)
     return code
 
@@ -108,7 +109,7 @@ def _check_before_step_down(context: Context, *, for_bundle: bool) -> tuple[Chec
     return results
 
 
-def _code_of(results: Sequence[CheckResult]) -> int:
+def _exit_code(results: Sequence[CheckResult]) -> int:
     if not none_failed(results):
         return UNHEALTHY
     return HEALTHY if all_visible(results) else NOT_VISIBLE

@@ -22,13 +22,7 @@ from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load
 from agent.config.model import Config, Service
 from agent.device_setup import device_at_start
-from agent.errors import (
-    CredentialRefused,
-    Refused,
-    ServiceError,
-    ServiceUnavailable,
-    StateError,
-)
+from agent.errors import CredentialRefused, Refused, ServiceError, ServiceUnavailable, StateError
 from agent.rules.health import CONDITIONS
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.enrollment import explain, sign_up
@@ -39,8 +33,8 @@ _CAUSES_WITH_TITLE: Final = (
     "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
     "bad-reply",
 )  # fmt: skip
-"""Causes of ServiceUnavailable whose message is unclear without the title of the condition for the
-cause (CONDITIONS)."""
+"""Causes of ServiceUnavailable. The title of the condition with the same code is printed before the
+message, which is unclear alone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,9 +64,10 @@ def run(options: argparse.Namespace) -> int:
             enrollment, is_new = asyncio.run(_bind(config, api_key, state, force=options.force))
         except ServiceError as error:
             proxy = _proxy_of(config.service)
-            where = f"{config.service.base_url}{proxy and f' through the proxy {proxy}'}"
+            through_proxy = f" through the proxy {proxy}" if proxy else ""
+            service = f"{config.service.base_url}{through_proxy}"
             fix = _fix(error, key_place, has_proxy=bool(proxy))
-            raise ServiceError(f"not enrolled at {where}: {_describe(error)}\n{fix}") from None
+            raise ServiceError(f"not enrolled at {service}: {_describe(error)}\n{fix}") from None
     if options.json:
         sys.stdout.write(json.dumps(to_plain(enrollment), indent=2) + "\n")
     else:

@@ -23,8 +23,8 @@ from agent.adapters.storage.history import (
 from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.resolve_state import resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option
-from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style
+from agent.cli.terminal.options import add_config_option, add_json_option, parse_count
+from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style, time_to_the_minute
 from agent.errors import ConfigError, ConfigMissing, StateError
 from agent.presentation.humanize import ago
 from agent.wire.codec import parse_json
@@ -40,14 +40,14 @@ _STYLES: Final[dict[str, Style]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "id", nargs="?", type=_start_of_an_id, metavar="ID",
+        "id", nargs="?", type=_id_prefix, metavar="ID",
         help="show a report again, by its id, the id of its request, or the start of either id",
     )  # fmt: skip
     add_config_option(parser)
     add_json_option(parser)
     parser.add_argument(
         "--limit",
-        type=_positive,
+        type=_row_count,
         metavar="N",
         help=f"maximum number of rows (default {DEFAULT_ROWS}, with --json {LIMIT})",
     )
@@ -72,7 +72,7 @@ def _list(options: argparse.Namespace) -> int:
     limit = options.limit or (LIMIT if options.json else DEFAULT_ROWS)
     resolved = resolve_state(options.config)
     resolved.require_visible()
-    rows = read_history(resolved.state, limit + 1)
+    rows = read_history(resolved.state, limit + 1)  # one more, to see whether there are older rows
     if not rows and isinstance(resolved.guessed_because, ConfigMissing):
         raise resolved.guessed_because
     if options.json:
@@ -96,7 +96,7 @@ def _find(state: StateDirectory, start: str) -> KeptReport:
         return reports[0]
     if reports:
         ids = ", ".join(report.report_id for report in reports)
-        raise StateError(f"the ids of several reports begin with {start}: {ids}")
+        raise StateError(f"several ids begin with {start}, give more characters of one: {ids}")
     rows = find_requests(state, start)
     if not rows:
         raise StateError(
@@ -137,8 +137,9 @@ def _show_again(
             show_report(sealed.report)
             screen.blank()
         else:
-            why = f"{report.kind} report without content: {sealed.failure_reason}"
-            screen.paragraph(why, "bad")
+            screen.paragraph(
+                f"{report.kind} report without content: {sealed.failure_reason}", "bad"
+            )
         when = f"sent {ago(report.sent_at)}" if report.sent_at else "waits to be sent"
         screen.paragraph(f"report {report.report_id}, {when}", "quiet")
     if options.html is not None:
@@ -190,7 +191,7 @@ def _lines_of(
     result = result_of(row)
     reason_or_id: tuple[str, Style] = (row.detail or row.report_id or "", "quiet")
     yield (
-        (row.at[:16].replace("T", " "), "none"),
+        (time_to_the_minute(row.at), "none"),
         (row.kind, "none"),
         (result, _STYLES.get(result, "none")),
         headline or reason_or_id,
@@ -204,7 +205,7 @@ def result_of(row: HistoryRow) -> str:
     return row.outcome if row.state == SUBMITTED and row.outcome else row.state
 
 
-def _start_of_an_id(text: str) -> str:
+def _id_prefix(text: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F][0-9a-fA-F-]{3,35}", text):
         raise argparse.ArgumentTypeError(
             f"{text!r} is neither the id of a request or report, nor the start of one"
@@ -213,7 +214,5 @@ def _start_of_an_id(text: str) -> str:
     return text.lower()
 
 
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not int(text[:9]):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows")
-    return int(text[:9])
+def _row_count(text: str) -> int:
+    return parse_count(text, "rows")

@@ -41,12 +41,9 @@ VERBS: Final = {
     "printers": "show the state of all printers of this machine, the broken ones first",
     "config": "check, show or describe the configuration",
     "service": "install, uninstall, start or stop the service, or show its state",
-    "upgrade": "show which versions there are, and what an upgrade would do now",
+    "upgrade": "show the installed and available version, and what an upgrade would do now",
 }
-
-
-_OPTIONS: Final = frozenset({"-h", "--help", "--version", "--debug"})
-"""The options of the program itself."""
+_PROGRAM_OPTIONS: Final = frozenset({"-h", "--help", "--version", "--debug"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prevent_encoding_errors()
     if arguments is None:
         use_system_programs_only()
-    words = in_order(sys.argv[1:] if arguments is None else arguments)
+    words = put_options_after_verb(sys.argv[1:] if arguments is None else arguments)
     options = _parse(words)
     name_configuration(getattr(options, "config", None))
 
@@ -69,8 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name_configuration(None)
 
 
-def in_order(words: Sequence[str]) -> list[str]:
-    """Return the command line with each option behind the verb that it belongs to.
+def put_options_after_verb(words: Sequence[str]) -> list[str]:
+    """Return the command line with the options of the verb after the verb.
 
     `--config` may be anywhere. The other options of a verb may precede the verb.
     """
@@ -84,10 +81,11 @@ def in_order(words: Sequence[str]) -> list[str]:
             moved_words.append(path)
     if not ordered_words:
         return []
-    verb = next((number for number, word in enumerate(ordered_words) if word in VERBS), 0)
-    program_options = [word for word in ordered_words[:verb] if word in _OPTIONS]
-    moved_words = [word for word in ordered_words[:verb] if word not in _OPTIONS] + moved_words
-    return [*program_options, *ordered_words[verb:], *moved_words]
+    verb_index = next((i for i, word in enumerate(ordered_words) if word in VERBS), 0)
+    words_before_verb = ordered_words[:verb_index]
+    program_options = [word for word in words_before_verb if word in _PROGRAM_OPTIONS]
+    moved_words = [word for word in words_before_verb if word not in _PROGRAM_OPTIONS] + moved_words
+    return [*program_options, *ordered_words[verb_index:], *moved_words]
 
 
 def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
@@ -108,9 +106,9 @@ def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "")
         if debug:
             sys.stderr.write(redact("".join(traceback.format_exception(error))))
             return EXIT_BAD  # Python's own exit code after a traceback
-        for line in _lines_of(error, words):
+        for line in _error_lines(error, words):
             sys.stderr.write(f"venue-agent: {with_config(redact(without_controls(line)))}\n")
-        return _code_of(error)
+        return _exit_code(error)
 
 
 def _find_secrets(config: Path | None) -> None:
@@ -121,7 +119,7 @@ def _find_secrets(config: Path | None) -> None:
     remember(*secrets_here(config or default_config_path(), os.environ))
 
 
-def _lines_of(error: Exception, words: str) -> list[str]:
+def _error_lines(error: Exception, words: str) -> list[str]:
     if not isinstance(error, AgentError):
         return [
             f"unexpected {type(error).__name__}: {error}",
@@ -133,7 +131,7 @@ def _lines_of(error: Exception, words: str) -> list[str]:
     return lines
 
 
-def _code_of(error: Exception) -> int:
+def _exit_code(error: Exception) -> int:
     if isinstance(error, NotVisible):
         return EXIT_NOT_VISIBLE
     return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_BAD
@@ -145,6 +143,7 @@ class _Parser(SuggestingParser):
     version = f"venue-agent {__version__}"
 
     def error(self, message: str) -> NoReturn:
+        # Earlier versions had the verb `demo`.
         hint = "; the demo is `venue-control demo` now" if "choice: 'demo'" in message else ""
         super().error(redact(message) + hint)
 
@@ -165,7 +164,7 @@ def _prevent_encoding_errors() -> None:
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    """Parse the command line. The parser's memory is free when this returns."""
+    """Parse the command line. The parser's memory is freed before the verb runs."""
     parser = _parser(words)
     if not words:
         parser.print_help(sys.stderr)

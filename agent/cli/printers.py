@@ -12,7 +12,7 @@ from agent.cli.collect import check_printers
 from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.printer_view import show_printers
-from agent.cli.terminal.screen import Screen
+from agent.cli.terminal.screen import Screen, time_to_the_minute
 from agent.errors import AgentError, ConfigError, ConfigMissing, StateError
 from agent.rules.learned_printers import Memory
 from agent.wire.codec import to_plain
@@ -114,7 +114,7 @@ def _show(screen: Screen, memory: Memory) -> None:
         [
             (
                 (printer.id, "none"),
-                (_when(printer.seen_at), "none"),
+                (time_to_the_minute(printer.seen_at), "none"),
                 (printer.address, "none"),
                 (_identifier(printer), "quiet"),
             )
@@ -124,10 +124,11 @@ def _show(screen: Screen, memory: Memory) -> None:
     for replacement in memory.replacements:
         printer = replacement.printer
         device = ", ".join(filter(None, (printer.model, _identifier(printer))))
+        since = time_to_the_minute(replacement.since)
         screen.blank()
         screen.paragraph(
-            f"{printer.id}: since {_when(replacement.since)} another device answers at its address"
-            f" ({device}). If this device is its replacement, run"
+            f"{printer.id}: since {since} another device answers at its address ({device})."
+            " If this device is its replacement, run"
             f" `venue-agent printers forget {shlex.quote(printer.id)}`",
             "warn",
         )
@@ -137,7 +138,3 @@ def _identifier(printer: LearnedPrinter) -> str:
     """Return the most reliable identifier of a printer."""
     identifiers = (printer.mac_address, printer.serial, printer.uuid)
     return next(filter(None, identifiers), "only its address")
-
-
-def _when(timestamp: str) -> str:
-    return timestamp[:16].replace("T", " ")

@@ -65,15 +65,15 @@ def show_status(screen: Screen, resolved: ResolvedState, config: Path | None) ->
         screen.paragraph(name, "strong")
     show_upgrade(screen)
     if snapshot.pid is None:
-        _show_absent(screen, resolved, snapshot.status, config)
+        _show_not_running(screen, resolved, snapshot.status, config)
     elif snapshot.status is None:
         screen.line(("starting", "warn"))
         screen.paragraph(f"process {snapshot.pid} has not written its status yet")
     else:
         facts = _facts(snapshot.status, _connection(resolved.state))
         _show(screen, snapshot.status, facts, snapshot.verdict)
-        for number, words in enumerate(_recent(resolved.state)):
-            screen.fact("" if number else "requests", words)
+        for number, line in enumerate(_recent_request_lines(resolved.state)):
+            screen.fact("" if number else "requests", line)
     return snapshot.verdict
 
 
@@ -177,7 +177,7 @@ def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
     return status.model_copy(update={"problems": problems, "activity": redact(status.activity)})
 
 
-def _recent(state: StateDirectory) -> list[str]:
+def _recent_request_lines(state: StateDirectory) -> list[str]:
     """Return a line for each of the last requests, with the headline of its report."""
     from agent.adapters.storage.history import read_history  # not needed for --json
     from agent.cli.history import headlines_of, result_of
@@ -189,12 +189,12 @@ def _recent(state: StateDirectory) -> list[str]:
         return [str(error)]
     lines = ((row, headlines.get(row.report_id or "", ("", "none"))[0]) for row in rows)
     return [
-        f"{row.kind} {result_of(row)}, {ago(row.at)}{headline and f': {headline}'}"
+        f"{row.kind} {result_of(row)}, {ago(row.at)}" + (f": {headline}" if headline else "")
         for row, headline in lines
     ]
 
 
-def _show_absent(
+def _show_not_running(
     screen: Screen, resolved: ResolvedState, status: DaemonStatus | None, config: Path | None
 ) -> None:
     screen.line(("not running", "bad"))
@@ -212,12 +212,12 @@ def _advice(resolved: ResolvedState, config: Path | None) -> Iterator[str]:
     correct the configuration.
     """
     # These imports are only needed if no agent runs.
-    from agent.doctor.processes import other_agents
+    from agent.doctor.processes import describe_processes, other_agents
     from agent.doctor.service_unit import read_unit
 
     if resolved.guessed_because is not None and (others := other_agents(None)):
-        numbers = ", ".join(str(pid) for pid in others)
-        yield f"an agent runs with another configuration (process {numbers}): use --config"
+        processes = describe_processes(others)
+        yield f"an agent runs with another configuration ({processes}): use --config"
     if isinstance(resolved.guessed_because, ConfigMissing):
         yield str(resolved.guessed_because)
     elif resolved.guessed_because is not None:
@@ -267,8 +267,17 @@ def _show_problem(screen: Screen, problem: Problem) -> None:
 
 def _facts(status: DaemonStatus, connection: str) -> list[tuple[str, str]]:
     binding = status.binding
-    facts = [
+    binding_facts: list[tuple[str, str]] = []
+    if binding is not None:
+        revoked = " (revoked)" if status.is_revoked else ""
+        binding_facts = [
+            ("location", f"{binding.location_id} of {binding.organization_id}"),
+            ("device", binding.instance_id),
+            ("binding", f"{binding.binding_id}{revoked}"),
+        ]
+    return [
         ("service", "not enrolled" if binding is None else binding.base_url),
+        *binding_facts,
         ("heartbeat", ago(status.last_heartbeat_at)),
         *([("connection", connection)] if connection else []),
         ("commands", _commands(status)),
@@ -277,15 +286,6 @@ def _facts(status: DaemonStatus, connection: str) -> list[tuple[str, str]]:
         ("outbox", _outbox(status)),
         ("config", status.config_path or "the environment alone"),
     ]
-    if binding is not None:
-        where = f"{binding.location_id} of {binding.organization_id}"
-        revoked = " (revoked)" if status.is_revoked else ""
-        facts[1:1] = [
-            ("location", where),
-            ("device", binding.instance_id),
-            ("binding", f"{binding.binding_id}{revoked}"),
-        ]
-    return facts
 
 
 def _commands(status: DaemonStatus) -> str:

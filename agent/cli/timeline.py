@@ -8,7 +8,7 @@ from typing import Final
 
 from agent.adapters.storage.record import read_record
 from agent.cli.resolve_state import resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_option, add_json_option, parse_count
 from agent.cli.terminal.screen import Screen
 from agent.cli.terminal.timeline_view import show_timeline
 from agent.errors import ConfigMissing
@@ -17,11 +17,11 @@ from agent.redaction.known import redactor
 from agent.rules.connectivity.document import record_document
 
 DEFAULT_DAYS: Final = 7
-DAYS_MAX: Final = 90
+DAYS_MAX: Final = 90  # the maximum of recorder.keep_days
 
-OFF: Final = "The recorder is off: set `recorder.enabled` to true, and restart the daemon."
-NOTHING: Final = "Nothing is recorded yet: no daemon has run here with the recorder enabled."
-STARTED: Final = "Nothing is recorded yet: the daemon has just started."
+RECORDER_OFF: Final = "The recorder is off: set `recorder.enabled` to true, and restart the daemon."
+NO_RECORD: Final = "Nothing is recorded yet: no daemon has run here with the recorder enabled."
+JUST_STARTED: Final = "Nothing is recorded yet: the daemon has just started."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +51,9 @@ def run(options: argparse.Namespace) -> int:
     screen = Screen()
     is_running = resolved.state.holder() is not None
     if is_enabled is False:
-        screen.paragraph(OFF, "warn")
+        screen.paragraph(RECORDER_OFF, "warn")
     elif not has_record:
-        screen.paragraph(STARTED if is_running else NOTHING)
+        screen.paragraph(JUST_STARTED if is_running else NO_RECORD)
     if has_record:
         show_timeline(screen, history, now, is_running=is_running)
     return 0
@@ -64,14 +64,8 @@ def _week() -> timedelta:
 
 
 def _days(text: str) -> timedelta:
-    return timedelta(days=_number(text, DAYS_MAX, "days"))
+    return timedelta(days=parse_count(text, "days", DAYS_MAX))
 
 
 def _hours(text: str) -> timedelta:
-    return timedelta(hours=_number(text, DAYS_MAX * 24, "hours"))
-
-
-def _number(text: str, maximum: int, unit: str) -> int:
-    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= maximum:
-        return int(text[:9])
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of {unit} from 1 to {maximum:,}")
+    return timedelta(hours=parse_count(text, "hours", DAYS_MAX * 24))

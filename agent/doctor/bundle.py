@@ -56,12 +56,12 @@ Member = tuple[str, str]
 class FreshReport:
     """A report that was collected for the bundle.
 
-    If it could not be collected, ``payload`` is None and ``left_out`` is the reason.
+    ``payload`` is None if the report could not be collected for the given ``reason``.
     """
 
     kind: Kind
     payload: ReportPayload | None
-    left_out: str = ""
+    reason: str = ""
 
 
 def write_bundle(
@@ -87,12 +87,12 @@ def write_bundle(
     redactor = Redactor(_secrets(context))
     content, names = io.BytesIO(), []
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        everything = chain(
+        members = chain(
             ((name, redactor.redact(text)) for name, text in texts.items()),
             _members(context, doctor, redactor),
-            *(_fresh(report, redactor) for report in reports),
+            *(_fresh_members(report, redactor) for report in reports),
         )
-        for name, text in everything:
+        for name, text in members:
             archive.writestr(name, text)
             names.append(name)
     try:
@@ -110,19 +110,23 @@ def _members(context: Context, doctor: dict[str, Any], redactor: Redactor) -> It
     config = context.config_text or read_config(context.config_path)
     yield "config.toml", redact_configuration(config, redactor)
     if (state := context.state) is not None:
-        files = ("status.json", _status), ("history.json", _history), ("timeline.json", _timeline)
+        files = (
+            ("status.json", _status_document),
+            ("history.json", _history_document),
+            ("timeline.json", _timeline_document),
+        )
         for name, read_content in files:
-            yield name, _json(redactor.redact_value("", _read(read_content, state)))
+            yield name, _json(redactor.redact_value("", _read_or_error(read_content, state)))
         for name, body in (*_rejected_reports(state), *_waiting_reports(state)):
             yield name, _without_secrets(body, redactor)
     yield "log.txt", redactor.redact(context.log_text or read_logs())
 
 
-def _fresh(report: FreshReport, redactor: Redactor) -> Iterator[Member]:
+def _fresh_members(report: FreshReport, redactor: Redactor) -> Iterator[Member]:
     """Yield a report as JSON and as a page, or the reason why there is none."""
     name = f"reports/{report.kind}"
     if report.payload is None:
-        yield f"{name}.txt", redactor.redact(f"left out: {report.left_out}\n")
+        yield f"{name}.txt", redactor.redact(f"left out: {report.reason}\n")
         return
     from agent.presentation.page.html import report_page  # slow to import, and rarely used
 
@@ -133,7 +137,7 @@ def _fresh(report: FreshReport, redactor: Redactor) -> Iterator[Member]:
         yield f"{name}.html", report_page(validate(document, PAYLOADS[report.kind]))
 
 
-def _read(read_content: Callable[[StateDirectory], Any], state: StateDirectory) -> Any:
+def _read_or_error(read_content: Callable[[StateDirectory], Any], state: StateDirectory) -> Any:
     """Return what ``read_content`` returns, or a document with its error."""
     try:
         return read_content(state)
@@ -141,16 +145,16 @@ def _read(read_content: Callable[[StateDirectory], Any], state: StateDirectory) 
         return {"error": str(error)}
 
 
-def _status(state: StateDirectory) -> dict[str, Any] | None:
+def _status_document(state: StateDirectory) -> dict[str, Any] | None:
     status = StatusFile(state).read()
     return None if status is None else to_plain(status)
 
 
-def _history(state: StateDirectory) -> list[dict[str, Any]]:
+def _history_document(state: StateDirectory) -> list[dict[str, Any]]:
     return [asdict(row) for row in read_history(state)]
 
 
-def _timeline(state: StateDirectory) -> dict[str, Any]:
+def _timeline_document(state: StateDirectory) -> dict[str, Any]:
     now = datetime.now(UTC)
     record = read_record(state, now - RECORD_PERIOD, now)
     return record_document(record, now, is_enabled=None)
@@ -181,7 +185,7 @@ def _rejected_reports(state: StateDirectory) -> Iterator[Member]:
         paths = [path for pattern in REPORT_FILES for path in state.quarantine_path.glob(pattern)]
     except (OSError, StateError):
         return
-    for path in sorted(paths, reverse=True)[:REPORTS_MAX]:
+    for path in sorted(paths, reverse=True)[:REPORTS_MAX]:  # the names begin with the time
         with contextlib.suppress(OSError, StateError):
             text = read_start_safely(path, REPORT_MAX_BYTES).decode("utf-8", "replace")
             yield f"quarantine/{path.name}", text

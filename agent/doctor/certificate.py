@@ -40,7 +40,7 @@ class Certificate:
 
     @property
     def inspector(self) -> str | None:
-        """Return the name of the product that inspects TLS, if the issuer's name contains it."""
+        """The name of the product that inspects TLS, if the issuer's name contains it."""
         name = self.issuer.lower()
         return next((product for product in INSPECTORS if product in name), None)
 
@@ -49,7 +49,7 @@ def parse_certificate(der: bytes) -> Certificate | None:
     """Parse an X.509 certificate (RFC 5280); None if it is invalid."""
     from cryptography import x509  # the import takes 0.17 s, and few checks need it
 
-    with warnings.catch_warnings(action="ignore"):  # such as one about a negative serial number
+    with warnings.catch_warnings(action="ignore"):  # such as the one about a negative serial number
         try:
             certificate = x509.load_der_x509_certificate(der)
             return Certificate(

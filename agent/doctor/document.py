@@ -6,7 +6,7 @@ from typing import Any, Final, get_args
 
 from agent import __version__
 from agent.doctor.check import CheckResult, Status
-from agent.doctor.judgement import none_failed
+from agent.doctor.root_causes import none_failed
 
 VERSION: Final = 1
 _STATUSES: Final = get_args(Status)

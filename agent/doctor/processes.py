@@ -1,6 +1,7 @@
 """Finds other agents among this machine's processes by their command lines."""
 
 import os
+from collections.abc import Sequence
 from typing import Final
 
 WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su", "sudo", "timeout"})
@@ -29,6 +30,12 @@ def other_agents(holder: int | None) -> tuple[int, ...] | None:
         (pid, tuple(words or ())) for pid, words in processes if pid not in excluded_pids
     )
     return tuple(pid for pid, words in other_processes if is_agent(words))
+
+
+def describe_processes(pids: Sequence[int]) -> str:
+    """Return a text such as "processes 12, 13 and 14"."""
+    noun = "process" if len(pids) == 1 else "processes"
+    return f"{noun} {' and '.join(', '.join(map(str, pids)).rsplit(', ', 1))}"
 
 
 def is_agent(words: tuple[str, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent.doctor.processes import other_agents
+from agent.doctor.processes import describe_processes, other_agents
 from agent.doctor.service_unit import UnitFacts, read_unit
 
 
@@ -10,20 +10,20 @@ from agent.doctor.service_unit import UnitFacts, read_unit
 class PublicStatus:
     """What every user of the machine can find out about the agent.
 
-    ``is_running`` is None if it is unknown. ``by`` names the source of this information.
+    ``is_running`` is None if it is unknown. ``source`` names where this information is from.
     """
 
     is_running: bool | None
     pids: tuple[int, ...] = ()
-    by: str = ""
+    source: str = ""
 
 
 def public_status() -> PublicStatus:
-    return judge_public_status(read_unit(), other_agents(None))
+    return combine_status(read_unit(), other_agents(None))
 
 
-def judge_public_status(unit: UnitFacts | None, processes: tuple[int, ...] | None) -> PublicStatus:
-    """Judge by the service manager, or else by the list of processes.
+def combine_status(unit: UnitFacts | None, processes: tuple[int, ...] | None) -> PublicStatus:
+    """Return the status that the service manager shows, or else the list of processes.
 
     The list comes second, because the system may hide processes of other users (proc(5)).
     """
@@ -42,8 +42,6 @@ def describe(status: PublicStatus) -> str:
     if status.is_running is None:
         return "this user can see no process of an agent"
     if not status.is_running:
-        return f"according to {status.by}, it does not run"
-    numbers = " and ".join(", ".join(map(str, status.pids)).rsplit(", ", 1))
-    noun = "process" if len(status.pids) == 1 else "processes"
-    process = f" as {noun} {numbers}" if numbers else ""
-    return f"according to {status.by}, it runs{process}"
+        return f"according to {status.source}, it does not run"
+    processes = f" as {describe_processes(status.pids)}" if status.pids else ""
+    return f"according to {status.source}, it runs{processes}"

@@ -39,7 +39,7 @@ CHECKS: Final = (
         "the agent",
         daemon.daemon,
         ("state-directory",),
-        ("configuration", "boot"),
+        after=("configuration", "boot"),
         uses_public_facts=True,
     ),
     Check("version", "the agent", daemon.version, ("daemon",)),

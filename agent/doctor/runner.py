@@ -13,7 +13,7 @@ from typing import Final
 
 from agent.doctor.check import Check, CheckResult, Outcome, fail, fail_by, unseen
 from agent.doctor.context import Context
-from agent.doctor.judgement import cause_of, hidden_by, mark_explained
+from agent.doctor.root_causes import cause_of, hidden_by, mark_explained
 from agent.errors import AgentError
 from agent.redaction.known import redact, redactor
 
@@ -55,7 +55,7 @@ class _Runner:
         while self._waiting or self._running:
             self._start_ready()
             if self._running:
-                self._take_outcome()
+                self._wait_for_outcome()
         return self._results
 
     def _start_ready(self) -> None:
@@ -86,8 +86,8 @@ class _Runner:
             outcome = fail(f"the check raised {type(error).__name__}: {error}", check.fix)
         self._outcomes.put((check.name, outcome))
 
-    def _take_outcome(self) -> None:
-        """Take one outcome, or fail the checks that exceeded their deadline."""
+    def _wait_for_outcome(self) -> None:
+        """Wait for one outcome. If none arrives in time, fail the checks past their deadline."""
         now = time.monotonic()
         deadlines = {
             name: min(start_s + check.deadline_s, self._ends_at)

@@ -34,8 +34,7 @@ _TITLES: Final = {
     "agent": "Agent",
 }
 _RECORD_LINES: Final = frozenset({"history.hours", "history.recent", "history.events"})
-"""Lists of the record of the connection. They become no rows, because `connectivity.view` shows
-them."""
+"""Lists of the record of the connection. They get no rows here: `connectivity.view` shows them."""
 _ABSENCES: Final[dict[str, tuple[str, Severity]]] = {
     "collection-failed": ("failed", "bad"),
     "permission-denied": ("permission denied", "warn"),
@@ -135,14 +134,15 @@ def inapplicable_note(rows: Iterable[AbsenceRow]) -> str:
 
 
 def _by_prefix(keys: list[str]) -> tuple[str, ...]:
+    """Return the entries of `AbsenceRow.facts`."""
     keys_by_prefix: dict[str, list[str]] = {}
     for key in keys:
         keys_by_prefix.setdefault(key.rpartition(".")[0], []).append(key)
     return tuple(
-        names[0]
-        if len(names) == 1
-        else f"{beginning}: " + ", ".join(key.rpartition(".")[2] for key in names)
-        for beginning, names in keys_by_prefix.items()
+        members[0]
+        if len(members) == 1
+        else f"{prefix}: " + ", ".join(key.rpartition(".")[2] for key in members)
+        for prefix, members in keys_by_prefix.items()
     )
 
 
@@ -164,17 +164,16 @@ def _group(prefix: str, fields: list[SnapshotField]) -> Group:
     for field in fields:
         thing_name = field.key.partition(".")[2].rpartition(".")[0]
         things.setdefault(thing_name, []).append(field)
+    rows_of_group = [_row(field) for field in things.pop("")]
     sections: list[Section] = []
     for name, thing_fields in things.items():
         thing = THINGS.get(f"{prefix}.{name}") or _thing(name)
-        if len(thing_fields) == 1 and name:
-            group_section = (
-                sections.pop(0) if sections and not sections[0].title else Section("", ())
-            )
-            row = _row(thing_fields[0], f"{thing}: ")
-            sections.insert(0, Section("", (*group_section.rows, row)))
-        elif thing_fields:
+        if len(thing_fields) == 1:
+            rows_of_group.append(_row(thing_fields[0], f"{thing}: "))
+        else:
             sections.append(_section(thing, thing_fields))
+    if rows_of_group:
+        sections.insert(0, Section("", tuple(rows_of_group)))
     title = _TITLES.get(prefix) or shorten(prefix[:1].upper() + prefix[1:], NAME_LENGTH) or "Other"
     return Group(title, tuple(sections))
 

@@ -52,10 +52,10 @@ def readable(message: str) -> str:
     if no_value := _NO_VALUE.fullmatch(message):
         return f"{no_value[1]} needs a value"
     if choice := _CHOICE.search(message):
-        what = message.partition(":")[0].removeprefix("argument ")
+        argument = message.partition(":")[0].removeprefix("argument ")
         choices = ", ".join(re.findall(r"[\w-]+", choice[2]))
         ending = message[choice.end() :]
-        return f"{choice[1]!r} is not a valid {what}: choose from {choices}{ending}"
+        return f"{choice[1]!r} is not a valid {argument}: choose from {choices}{ending}"
     return message
 
 

@@ -23,10 +23,7 @@ _OUTCOMES: Final[dict[Completeness, tuple[str, Severity]]] = {
     "partial": ("Partial: a source failed or was cut short.", "warn"),
     "limited": ("Limited: this machine or its configuration did not allow everything.", "warn"),
 }
-_SCOPES: Final = {
-    "local-network": "this machine's local networks",
-    "device": "this machine only",
-}
+_SCOPES: Final = {"local-network": "this machine's local networks", "device": "this machine only"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,8 @@ class Headline:
 def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
     findings = findings_of(payload)
     if isinstance(payload, NetworkPayload):
-        kind, (verdict, severity) = "network report", printers_verdict(payload)
+        kind = "network report"
+        verdict, severity = printers_verdict(payload)
         is_verdict_a_finding = bool(findings) and findings[0].severity != "muted"
         rows = tuple(_network_rows(payload, verdict if is_verdict_a_finding else ""))
     else:
@@ -93,7 +91,7 @@ def _summary(counts: Counter[FieldStatus]) -> str:
         (counts["permission-denied"], "denied"),
         (inapplicable, do_not_apply(inapplicable)),
     )
-    parts_text = (f"{count} {what}" for count, what in parts if count)
+    parts_text = (f"{count} {label}" for count, label in parts if count)
     return ", ".join((f"{counts['available']} read", *parts_text))
 
 

@@ -101,7 +101,7 @@ def ago(text: str | None, now: datetime | None = None) -> str:
     seconds = age_s(text, now)
     if seconds is None:
         return "at an unreadable time"
-    if seconds <= -2:
+    if seconds <= -2:  # rounding alone can make a time seem to be in the future
         return f"{format_seconds(int(-seconds), units=1)} ahead of this machine's clock"
     return f"{format_seconds(int(max(seconds, 0)), units=1)} ago"
 
@@ -199,7 +199,7 @@ def _number(number: float, decimals: int) -> str:
 
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: ``1 host``, ``3 hosts``."""
-    return f"{count} {noun}{'s'[: count != 1]}"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def do_not_apply(count: int) -> str:

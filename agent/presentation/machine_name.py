@@ -8,7 +8,7 @@ from agent.presentation.plain_text import NAME_LENGTH, shorten
 _NO_NAME: Final = re.compile(
     r"(unenrolled)?|(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 )
-"""Matches an install id that is no name: the device is not enrolled, or its id was generated
+"""Matches an install id that is not a name: the device is not enrolled, or its id was generated
 because the host had no name."""
 
 

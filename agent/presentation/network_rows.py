@@ -27,20 +27,23 @@ from agent.wire.payloads.watched_devices import parse_watched
 
 @dataclass(frozen=True, slots=True)
 class PrinterRow:
-    """A printer. ``discovered_at`` is its actual address; "" if unknown or equal to ``address``."""
+    """A printer.
+
+    ``address`` is configured. ``discovered_address`` is the actual one; "" if unknown or the same.
+    """
 
     name: str
     status: Status
     severity: Severity
     transport: str
     address: str
-    discovered_at: str
+    discovered_address: str
     reason: str
 
     @property
-    def place(self) -> str:
+    def address_text(self) -> str:
         """Where the printer is: ``192.168.1.51:631 (network), discovered at 192.168.1.61:631``."""
-        elsewhere = f", discovered at {self.discovered_at}" if self.discovered_at else ""
+        elsewhere = f", discovered at {self.discovered_address}" if self.discovered_address else ""
         return f"{self.address} ({self.transport}){elsewhere}"
 
 
@@ -67,8 +70,8 @@ def printer_rows(payload: NetworkPayload) -> tuple[PrinterRow, ...]:
 
 
 def printer_row(printer: Printer) -> PrinterRow:
-    """Return one printer."""
-    address, discovered_at = printer.address or "", printer.matched_endpoint or ""
+    """Return the row of one printer."""
+    address, discovered_address = printer.address or "", printer.matched_endpoint or ""
     status = status_of(printer)
     return PrinterRow(
         name=printer_name(printer),
@@ -76,7 +79,9 @@ def printer_row(printer: Printer) -> PrinterRow:
         severity=STATUS_SEVERITIES[status],
         transport=printer.transport,
         address=shorten(address, NAME_LENGTH) or "no address",
-        discovered_at="" if discovered_at == address else shorten(discovered_at, NAME_LENGTH),
+        discovered_address=""
+        if discovered_address == address
+        else shorten(discovered_address, NAME_LENGTH),
         reason=plain(printer.reason or "") or "No reason was given.",
     )
 
@@ -121,16 +126,16 @@ def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
         if payload.network_map.truncated:
             lines.append("The network map was cut at its limits: it does not contain everything.")
     if payload.endpoints_omitted:
-        lines.append(f"{payload.endpoints_omitted} more endpoints are not listed.")
+        lines.append(f"Further endpoints, not listed: {payload.endpoints_omitted}.")
     unavailable = payload.unavailable
-    for what, reason in (
+    for subject, reason in (
         ("MAC addresses", unavailable.mac_address),
         ("Interfaces", unavailable.interfaces),
         ("The gateway", unavailable.gateway),
         ("The system's version", unavailable.os_version),
     ):
         if reason is not None:
-            lines.append(f"{what} could not be read: {reason}")
+            lines.append(f"{subject} could not be read: {reason}")
     lines = [line for line in lines if parse_watched(line) is None]
     return tuple(dict.fromkeys(plain(line) for line in lines))
 
@@ -139,6 +144,7 @@ def _interface_row(link: MapInterface) -> InterfaceRow:
     return InterfaceRow(
         name=shorten(link.name, NAME_LENGTH),
         addresses=tuple(
+            # The contract's numbers are floats.
             f"{shorten(link_address.address, NAME_LENGTH)}/{link_address.prefix_length:.6g}"
             for link_address in link.addresses
         ),

@@ -1,5 +1,6 @@
 """A printer's name and status for users: the contract's status, or "moved" to another address."""
 
+from collections import Counter
 from typing import Final, Literal
 
 from agent.presentation.plain_text import NAME_LENGTH, shorten
@@ -56,8 +57,8 @@ def verdict_on(printers: tuple[Printer, ...] | None) -> tuple[str, Severity]:
         return "Printers were not checked.", "muted"
     if not printers:
         return "No printer is configured on this machine.", "muted"
-    counts = [(word, sum(status_of(p) == word for p in printers)) for word in STATUS_ORDER]
-    nonzero_counts = [(status, count) for status, count in counts if count]
+    counts = Counter(map(status_of, printers))
+    nonzero_counts = [(status, counts[status]) for status in STATUS_ORDER if counts[status]]
     worst = nonzero_counts[0][0]
     if len(nonzero_counts) == 1:
         return _sentence_on_all(worst, len(printers)), STATUS_SEVERITIES[worst]
@@ -67,9 +68,9 @@ def verdict_on(printers: tuple[Printer, ...] | None) -> tuple[str, Severity]:
 
 def _sentence_on_all(status: Status, total: int) -> str:
     """Return the sentence for printers that all have the same status."""
-    subject, be, have = (
-        ("The printer", "is", "has") if total == 1 else (f"All {total} printers", "are", "have")
-    )
+    subject, be, have = f"All {total} printers", "are", "have"
+    if total == 1:
+        subject, be, have = "The printer", "is", "has"
     if status == "moved":
         return f"{subject} {have} moved to another address."
     return f"{subject} {be} {'in an unknown state' if status == 'unknown' else status}."

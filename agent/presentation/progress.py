@@ -13,14 +13,7 @@ import time
 from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.text import Text
 
 from agent.presentation.humanize import format_seconds
@@ -48,11 +41,10 @@ _LABELS: Final = {
 
 
 class RunProgress:
-    """Shows ``(step, done, total)`` events; use it as a context manager around the run.
+    """Shows the progress of a run and its steps; use it as a context manager around the run.
 
-    ``what`` is the label of the whole run. ``total`` is None while it is unknown. A step is
-    finished when ``done`` reaches ``total``; a step without a total is finished when the run ends.
-    Events of one step may come from any thread, but not at the same time.
+    ``title`` is the label of the whole run. Calls of `update` for one step may come from any
+    thread, but not at the same time.
     """
 
     def __init__(
@@ -60,7 +52,7 @@ class RunProgress:
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
         *,
-        what: str = "",
+        title: str = "",
     ) -> None:
         self._console = console or Console(file=sys.stderr, highlight=False)
         self._steps: dict[str, Task] = {}
@@ -70,7 +62,7 @@ class RunProgress:
             get_time=clock,
             disable=not self._console.is_interactive,
         )
-        self._whole = self._bars.add_task(what, total=None, amount="")
+        self._run = self._bars.add_task(title, total=None, amount="")
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -85,11 +77,14 @@ class RunProgress:
         for task in self._steps.values():
             if task.stop_time is None:
                 self._finish(task)
-        self._bars.update(self._whole, completed=1, total=1)
+        self._bars.update(self._run, completed=1, total=1)
         self._bars.stop()
 
     def update(self, step: str, done: int, total: int | None = None) -> None:
-        """Report that ``done`` of ``total`` parts of ``step`` are done."""
+        """Show that ``done`` of ``total`` parts of ``step`` are done.
+
+        ``total`` is None while it is unknown. A step without a total is finished when the run ends.
+        """
         task = self._steps.get(step) or self._begin(step)
         if task is None or task.stop_time is not None:
             return
@@ -120,8 +115,7 @@ class _Elapsed(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         elapsed_s = task.elapsed or 0.0
-        is_short = elapsed_s < 60  # a minute
-        label = f"{elapsed_s:.1f} s" if is_short else format_seconds(elapsed_s)
+        label = f"{elapsed_s:.1f} s" if elapsed_s < 60 else format_seconds(elapsed_s)
         return Text(f"{label:>6}", style="dim")
 
 

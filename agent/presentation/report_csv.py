@@ -24,19 +24,19 @@ Row = Sequence[Cell]
 
 LIST_SEPARATOR: Final = "; "
 """Separates the values of a list in one cell."""
-IDENTITY: Final = ("locationId", "installId", "reportId", "finishedAt")
-ENDPOINT: Final = (
+IDENTITY_COLUMNS: Final = ("locationId", "installId", "reportId", "finishedAt")
+ENDPOINT_COLUMNS: Final = (
     "address", "host", "port", "label", "model", "discoveredBy", "status", "macAddress",
     "matchedPrinterIds",
 )  # fmt: skip
-HOST: Final = (
+HOST_COLUMNS: Final = (
     "address", "name", "kind", "model", "maker", "hostname", "macAddress", "interfaceName",
     "reachability", "latencyMs", "services", "printers",
 )  # fmt: skip
-PRINTER: Final = (
+PRINTER_COLUMNS: Final = (
     "id", "name", "transport", "address", "status", "isMoved", "matchedEndpoint", "reason",
 )  # fmt: skip
-FACT: Final = ("of", "key", "status", "value", "reason", "source")
+FACT_COLUMNS: Final = ("of", "key", "status", "value", "reason", "source")
 """``of`` is the id of the interface or peripheral that the fact describes. It is empty for a fact
 of the machine or its browser."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -61,7 +61,7 @@ def report_csv(payload: NetworkPayload | ApplicationPayload, table: str) -> str:
         payload.report_id,
         payload.finished_at,
     )
-    return csv_of((*IDENTITY, *headings), ((*identity, *row) for row in rows))
+    return csv_of((*IDENTITY_COLUMNS, *headings), ((*identity, *row) for row in rows))
 
 
 def csv_of(headings: Sequence[str], rows: Iterable[Row]) -> str:
@@ -91,18 +91,18 @@ def _tables(
 ) -> Mapping[str, tuple[Sequence[str], Iterator[Row]]]:
     """Return the headings and rows of each table."""
     if isinstance(payload, ApplicationPayload):
-        return {"facts": (FACT, _facts(payload))}
+        return {"facts": (FACT_COLUMNS, _facts(payload))}
     return {
-        "hosts": (HOST, _hosts(payload)),
-        "endpoints": (ENDPOINT, _endpoints(payload)),
-        "printers": (PRINTER, _printers(payload)),
+        "hosts": (HOST_COLUMNS, _hosts(payload)),
+        "endpoints": (ENDPOINT_COLUMNS, _endpoints(payload)),
+        "printers": (PRINTER_COLUMNS, _printers(payload)),
     }
 
 
 def _endpoints(payload: NetworkPayload) -> Iterator[Row]:
     for endpoint in payload.endpoints:
         values = to_plain(endpoint)
-        yield [values[name] for name in ENDPOINT]
+        yield [values[name] for name in ENDPOINT_COLUMNS]
 
 
 def _hosts(payload: NetworkPayload) -> Iterator[Row]:
@@ -119,7 +119,7 @@ def _hosts(payload: NetworkPayload) -> Iterator[Row]:
 def _printers(payload: NetworkPayload) -> Iterator[Row]:
     for printer in payload.printers or ():
         values = {**to_plain(printer), "isMoved": status_of(printer) == "moved"}
-        yield [values[name] for name in PRINTER]
+        yield [values[name] for name in PRINTER_COLUMNS]
 
 
 def _facts(payload: ApplicationPayload) -> Iterator[Row]:

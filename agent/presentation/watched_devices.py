@@ -43,9 +43,7 @@ def watched_devices(payload: NetworkPayload) -> tuple[WatchedLine, ...]:
 def watched_rows(payload: NetworkPayload) -> tuple[WatchedRow, ...]:
     """Return the watched devices, the ones with problems first."""
     order = tuple(SEVERITIES)
-    devices = sorted(
-        watched_devices(payload), key=lambda watched_device: order.index(watched_device.state)
-    )
+    devices = sorted(watched_devices(payload), key=lambda device: order.index(device.state))
     return tuple(
         WatchedRow(
             shorten(device.name, NAME_LENGTH),
@@ -60,12 +58,11 @@ def watched_rows(payload: NetworkPayload) -> tuple[WatchedRow, ...]:
 
 def located_devices(payload: NetworkPayload) -> dict[str, WatchedLine]:
     """Return the watched devices that answered, by their addresses."""
-    devices = (
-        watched_device
-        for watched_device in watched_devices(payload)
-        if watched_device.state in ("present", "moved")
-    )
-    return {device.address: device for device in devices if device.address}
+    return {
+        device.address: device
+        for device in watched_devices(payload)
+        if device.state in ("present", "moved") and device.address
+    }
 
 
 def _details(device: WatchedLine) -> Iterator[str]:

@@ -13,7 +13,7 @@ from agent.wire.text import utf16_length
 
 
 class BindingVerdict(StrEnum):
-    """The result of the comparison."""
+    """The result of `compare_bindings`."""
 
     KEEP = "keep"  # the binding is unchanged
     ADOPT = "adopt"  # the service has created a new binding
@@ -21,7 +21,7 @@ class BindingVerdict(StrEnum):
     SHARED = "shared"  # another device has the same API key, and the reply is about that device
 
 
-def judge(
+def compare_bindings(
     current: EnrollmentRecord | None, *, instance_id: UUID, binding_id: UUID
 ) -> BindingVerdict:
     """Compare the service's record with the stored binding's ids."""

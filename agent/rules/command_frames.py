@@ -88,10 +88,12 @@ def _entries(document: Any) -> Iterator[Any] | Sequence[Any]:
     if isinstance(document, list):
         return document
     if isinstance(document, Mapping) and "requestId" not in document:
-        for key in LIST_KEYS:
-            if key in document:
-                inner = document[key]
-                return inner if isinstance(inner, list) else () if inner is None else (inner,)
         if not document:
             return ()
+        key = next((key for key in LIST_KEYS if key in document), None)
+        if key is not None:
+            inner = document[key]
+            if inner is None:
+                return ()
+            return inner if isinstance(inner, list) else (inner,)
     return (document,)

@@ -103,7 +103,7 @@ _WARNINGS: Final = {
         "check service.base_url; update the agent if the service is newer",
     ),
     "throttled": (
-        "the service asks for fewer calls",
+        "the service limits the number of calls",
         "nothing to do: the agent waits",
     ),
     "identity-too-long": (
@@ -135,7 +135,7 @@ _WARNINGS: Final = {
         "tell the service's operator; further requests are accepted when others have ended",
     ),
     "disk-scarce": (
-        "there is little room on the disk",
+        "there is little space on the disk",
         "free disk space: until then there are no scheduled reports",
     ),
     "place-changed": (

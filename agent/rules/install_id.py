@@ -26,6 +26,6 @@ def install_id_for(host_name: str, unique: UUID, *, taken_id: str | None = None)
     if _DEFAULT_NAMES.fullmatch(name):
         return f"install-{unique}"
     if name == taken_id:
-        room = limits.LEGACY_INSTALL_ID_MAX - _MARK_LENGTH
-        return f"{clip(name, room)}-{unique.hex[: _MARK_LENGTH - 1]}"
+        name_max = limits.LEGACY_INSTALL_ID_MAX - _MARK_LENGTH
+        return f"{clip(name, name_max)}-{unique.hex[: _MARK_LENGTH - 1]}"
     return name

@@ -1,4 +1,4 @@
-"""Updates the remembered details of printers and watched devices after a report. Pure.
+"""Updates the remembered details of printers and watched devices after a report.
 
 docs/adr/0023-remembered-printers.md has the reasons.
 """
@@ -79,7 +79,7 @@ def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
     )
 
 
-def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
+def update_memory(memory: Memory, facts: Facts, now: datetime) -> Memory:
     """Return the memory after a report. Printers that were not seen keep their details.
 
     ``facts.strangers`` are the devices that answer at the address of a printer that did not answer.
@@ -91,9 +91,7 @@ def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
         return memory
     known_printers = still_known(memory.printers, now)
     before_by_id = {
-        known_printer.id: known_printer
-        for known_printer in known_printers
-        if _may_still_exist(known_printer.id, facts)
+        printer.id: printer for printer in known_printers if _may_still_exist(printer.id, facts)
     }
     seen_by_id = _by_id(facts.learned)
     new_by_id = {id_: _merge(before_by_id.get(id_), printer) for id_, printer in seen_by_id.items()}

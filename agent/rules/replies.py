@@ -90,7 +90,7 @@ def retry_after_s(value: str | None, now: datetime) -> float | None:
         return None
     text = value.strip()
     if text.isascii() and text.isdigit():
-        return float(text[:9])
+        return float(text[:9])  # nine digits are enough: `rules.retry` limits the wait
     timestamp = http_date(text)
     return None if timestamp is None else max(0.0, (timestamp - now).total_seconds())
 

@@ -20,7 +20,7 @@ class Backoff:
 
     def delay_s(self, attempt: int, rng: Random) -> float:
         """Return the wait after the failed try number ``attempt``, counted from 1."""
-        exponent = min(max(attempt, 1) - 1, 64)
+        exponent = min(max(attempt, 1) - 1, 64)  # a larger exponent could overflow
         ceiling = min(self.cap_s, self.base_s * self.factor**exponent)
         return ceiling * rng.uniform(0.5, 1.0)
 
@@ -39,6 +39,8 @@ RETRY_AFTER_MIN_S: Final = 2.0
 """Minimum of the first wait that the service requests. It limits a device to 30 calls a minute."""
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
 """Minimum of each further wait in a row that the service requests."""
+RETRY_AFTER_MAX_S: Final = 3600.0
+"""Maximum of a wait that the service requests."""
 JUST_BOOTED_S: Final = 120.0
 """Uptime below which a machine counts as just booted."""
 FIRST_CONTACT_SPREAD_S: Final = 10.0
@@ -52,8 +54,8 @@ def reconnect_spread_s(requested_s: float) -> float:
     """Return the time over which devices spread their reconnections.
 
     It is the time that the service requests, within limits. The service sends it as the
-    reconnection time of server-sent events (HTML standard, 9.2), because only the service knows the
-    number of its devices.
+    reconnection time of server-sent events (HTML standard, 9.2). It depends on the number of the
+    service's devices.
     """
     return min(max(requested_s, 0.0), RECONNECT_SPREAD_MAX_S)
 
@@ -69,10 +71,6 @@ def unavailable_delay_s(attempt: int, spread_s: float, rng: Random) -> float:
 def first_contact_delay_s(uptime_s: float, rng: Random) -> float:
     """Return the wait before the first call of a daemon. It is 0 unless the machine just booted."""
     return rng.uniform(0.0, FIRST_CONTACT_SPREAD_S) if uptime_s < JUST_BOOTED_S else 0.0
-
-
-RETRY_AFTER_MAX_S: Final = 3600.0
-"""Maximum of a wait that the service requests."""
 
 
 def throttled_delay_s(retry_after_s: float | None, attempt: int, rng: Random) -> float:

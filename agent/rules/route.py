@@ -1,4 +1,4 @@
-"""The route to the service: direct or through a proxy, and the setting that defines it. Pure.
+"""The route to the service: direct or through a proxy, and the setting that defines it.
 
 Environment variables are read as the daemon's HTTP library reads them. A variable in lower case
 takes precedence over the same one in upper case. NO_PROXY lists hosts, domains, addresses and

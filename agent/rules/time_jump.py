@@ -27,8 +27,11 @@ class ClockReading:
 
 @dataclass(frozen=True, slots=True)
 class TimeJump:
-    """A jump of time. ``slept_s`` is how long the machine slept. ``stepped_s`` is the change of the
-    wall clock; it is negative if the clock was set back."""
+    """A jump of time.
+
+    ``slept_s`` is how long the machine slept. ``stepped_s`` is the change of the wall clock. It is
+    negative if the clock was set back.
+    """
 
     slept_s: float = 0.0
     stepped_s: float = 0.0

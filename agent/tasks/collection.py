@@ -16,7 +16,7 @@ from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.config.model import LocalConfig
 from agent.errors import CollectorError
-from agent.rules.learned_printers import Memory, still_known, updated
+from agent.rules.learned_printers import Memory, still_known, update_memory
 from agent.rules.reports.context import ReportContext, identity_of
 from agent.rules.reports.jobs import is_enabled, job_of
 from agent.rules.reports.network import outcome_of
@@ -131,7 +131,7 @@ class Collection:
         if isinstance(facts, NetworkFacts) or facts.learned or facts.strangers:
             # The memory is loaded again: a user can remove a printer from it during a collection.
             memory, _ = self.memory.load()
-            updated_memory = updated(memory, facts, self.clock.now())
+            updated_memory = update_memory(memory, facts, self.clock.now())
             if updated_memory != memory:
                 self.memory.write(updated_memory)
 

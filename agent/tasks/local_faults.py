@@ -57,16 +57,18 @@ class LocalFaultRecorder:
         """
         reading = await self._read()
         at = now()
-        throttling = self._throttling.event(reading.throttles, at, now_s)
+        throttling = self._throttling.observe(reading.throttle_count, at, now_s)
         events = [Event(kind, at, detail) for kind, detail in reading.events]
         events += filter(None, (throttling,))
-        earlier_faults = self._faults.present(at)
+        earlier_faults = self._faults.current_incidents(at)
         ended_incidents = (
             self._faults.end_all(at) if is_excused else self._faults.observe(at, reading)
         )
         is_unsure = self._faults.is_suspected or reading.is_pending
         self._due_s = now_s + (CONFIRM_AFTER_S if is_unsure else EVERY_S)
-        new_faults = [fault for fault in self._faults.present(at) if fault not in earlier_faults]
+        new_faults = [
+            fault for fault in self._faults.current_incidents(at) if fault not in earlier_faults
+        ]
         for fault in new_faults:
             log.warning("%s (%s)", fault.evidence, fault.cause)
         for fault in ended_incidents:
@@ -79,7 +81,7 @@ class LocalFaultRecorder:
 
     def present(self, now: datetime) -> Sequence[Incident]:
         """Return the open incidents, with their downtime until ``now``."""
-        return self._faults.present(now)
+        return self._faults.current_incidents(now)
 
     def shift(self, by: timedelta) -> None:
         """Move the open incidents, because the wall clock was set."""

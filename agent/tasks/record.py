@@ -22,7 +22,7 @@ from agent.config.local_hours import LocalHours
 from agent.errors import ServiceError
 from agent.rules.connectivity.cause import LinkState, Sample, diagnose
 from agent.rules.connectivity.changes import MachineState, link_events, machine_events
-from agent.rules.connectivity.hours import HourBuilder, begin_of_hour, joined_hours
+from agent.rules.connectivity.hours import HourBuilder, join_hours, start_of_hour
 from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder, with_uncertain_end
 from agent.rules.connectivity.pace import ProbePace
 from agent.rules.connectivity.repeats import GatewayMacs
@@ -119,7 +119,7 @@ class Recorder:
     _values: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._hours = HourBuilder(begin_of_hour(self.clock.now()))
+        self._hours = HourBuilder(start_of_hour(self.clock.now()))
         self._clock_offset_s = self._read_clock_offset_s()
 
     # ------------------------------------------------------------------ what other tasks report
@@ -145,7 +145,7 @@ class Recorder:
 
     def note_stream_broken(self) -> None:
         """Note that the connection of the command stream broke."""
-        self._suspicion.note_begin(self._now() - timedelta(seconds=STREAM_SILENT_S))
+        self._suspicion.note_sign(self._now() - timedelta(seconds=STREAM_SILENT_S))
         self._wake.set()
 
     def note_clock_set(self, stepped_s: float) -> None:
@@ -162,7 +162,7 @@ class Recorder:
             return history
         other_hours = [other for other in history.hours if other.at != hour.at]
         stored_hours = [other for other in history.hours if other.at == hour.at]
-        return replace(history, hours=(*other_hours, reduce(joined_hours, (*stored_hours, hour))))
+        return replace(history, hours=(*other_hours, reduce(join_hours, (*stored_hours, hour))))
 
     # ------------------------------------------------------------------ the loop
 
@@ -190,7 +190,7 @@ class Recorder:
             return
         now = self._now()
         if is_reload:
-            self._present = self._incidents.present(now)
+            self._present = self._incidents.current_incidents(now)
         else:
             self._ended += self._incidents.observe(now, None)
             self._ended += self.local.end_all(now) if self.local else ()
@@ -209,7 +209,7 @@ class Recorder:
         self._slept_s = self.clock.slept_s()
         if self.run_id and values.get("stopped") == self.run_id:
             self._incidents = IncidentBuilder(recent, interruptions)
-            self._present = self._incidents.present(now)
+            self._present = self._incidents.current_incidents(now)
             faults = (incident for incident in open_incidents if not incident.is_interruption)
             if self.local is None:
                 self._ended += faults
@@ -244,7 +244,7 @@ class Recorder:
         if is_changed:
             self._silent_probes = 0
         machine = self.read_machine()
-        self._events += filter(None, (self._gateway_macs.note(link, woken_at, woken_s),))
+        self._events += filter(None, (self._gateway_macs.observe(link, woken_at, woken_s),))
         has_conflict = self._gateway_macs.has_conflict(woken_s)
         self._events += link_events(self._link, link, woken_at, has_conflict=has_conflict)
         self._events += machine_events(self._machine, machine, woken_at)
@@ -296,8 +296,9 @@ class Recorder:
         """Return a sample. The path is probed unless a call has just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
         sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
-        if sample.conflict is None and self._gateway_macs.has_conflict(self.clock.monotonic()):
-            sample = replace(sample, conflict=link.gateway)
+        has_conflict = self._gateway_macs.has_conflict(self.clock.monotonic())
+        if has_conflict and sample.conflicting_address is None:
+            sample = replace(sample, conflicting_address=link.gateway)
         return self._suspicion.add_refusal(sample, self._now())
 
     async def _after_reply(self, link: LinkState) -> Sample:
@@ -316,7 +317,7 @@ class Recorder:
 
     def _note_present(self, ended: Sequence[Incident]) -> None:
         """Write incidents when they begin and end, and at intervals while they are open."""
-        before, self._present = self._present, self._incidents.present(self._now())
+        before, self._present = self._present, self._incidents.current_incidents(self._now())
         is_new = [incident.cause for incident in before] != [
             incident.cause for incident in self._present
         ]

@@ -13,7 +13,7 @@ import pytest
 
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
-from agent.rules.learned_printers import still_known, updated
+from agent.rules.learned_printers import still_known, update_memory
 from agent.wire.codec import validate
 from collectors.contract import NetworkFacts
 from tests.lab.tap.collect import collect_in_lan
@@ -65,7 +65,7 @@ def report(
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1
     (run,) = result.runs
-    memory.write(updated(stored, validate(run.facts, NetworkFacts), now))
+    memory.write(update_memory(stored, validate(run.facts, NetworkFacts), now))
     return {printer_facts["id"]: printer_facts for printer_facts in run.facts["printers"]}
 
 

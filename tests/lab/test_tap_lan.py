@@ -261,7 +261,7 @@ def test_nine_of_ten_hosts_of_a_venue_have_a_name_a_model_or_a_maker(tmp_path: P
     unrecognised = [row.address for row in rows if not row.is_recognisable]
     assert unrecognised == ["10.77.0.99"]
     assert len(rows) == 11
-    by_address = {row.address: row.what for row in rows}
+    by_address = {row.address: row.identity_facts for row in rows}
     assert by_address["10.77.0.50"] == ("printer", "TM-T88", "Seiko Epson")
     assert by_address["10.77.0.71"] == ("Square",)
     assert by_address["10.77.0.99"] == ("randomised address",)

@@ -62,9 +62,9 @@ class SystemLocalSensors:
         devices = self._devices.step() if self._devices else LocalReading()
         return LocalReading(
             states={**states, **devices.states},
-            complete=frozenset(complete),
+            complete_causes=frozenset(complete),
             events=devices.events,
-            throttles=thermal_throttles(),
+            throttle_count=thermal_throttles(),
             is_pending=self._devices is not None and self._devices.is_pending,
         )
 

@@ -89,7 +89,7 @@ class SystemSensors:
         servers, answer = queries.result().servers, service.result()
         return Sample(
             link=link,
-            conflict=reading.conflict,
+            conflicting_address=reading.conflict,
             gateway_answers=_gateway_answers(gateway.result(), link.gateway, servers),
             name_servers=servers,
             service=answer,

@@ -16,7 +16,7 @@ from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import FILES, NAME, Database, connect_to_read
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
-from agent.rules.connectivity.hours import joined_hours
+from agent.rules.connectivity.hours import join_hours
 from agent.wire.payloads.history import (
     CAUSES,
     EVENT_KINDS,
@@ -206,7 +206,7 @@ def _write_hour(connection: sqlite3.Connection, hour: Hour) -> None:
     """Write the figures of an hour. Add them to the figures that an earlier run has written."""
     at = (hour.at.timestamp(),)
     for row in connection.execute("SELECT * FROM hours WHERE at = ?", at).fetchall():
-        hour = joined_hours(_hour(row), hour)
+        hour = join_hours(_hour(row), hour)
     connection.execute(
         "INSERT OR REPLACE INTO hours VALUES (?, ?, ?, ?, ?, ?, ?)", (*at, *astuple(hour)[1:])
     )

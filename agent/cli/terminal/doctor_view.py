@@ -19,19 +19,20 @@ _WORDS: Final[dict[Status, str]] = {
     "ok": "ok", "warn": "with a warning", "fail": "failed", "skipped": "skipped",
     "unseen": "not visible to you",
 }  # fmt: skip
-_COLUMNS: Final = (" " * 4, " " * 15, "")
+_HEADINGS: Final = (" " * 4, " " * 15, "")
+"""Blank headings set the minimum widths of the columns."""
 
 Row = tuple[tuple[str, Style], tuple[str, Style], tuple[str, Style]]
 
 
 def show(
-    results: Sequence[CheckResult], duration_s: float, screen: Screen, *, everything: bool = False
+    results: Sequence[CheckResult], duration_s: float, screen: Screen, *, with_skipped: bool = False
 ) -> None:
-    """Print the results; with ``everything`` also skipped checks."""
+    """Print the results; ``with_skipped`` also prints skipped checks."""
     for group, members in groupby(results, key=lambda result: result.group):
-        if rows := _rows(tuple(members), everything=everything):
+        if rows := _rows(tuple(members), with_skipped=with_skipped):
             screen.line((group, "strong"))
-            screen.table(_COLUMNS, rows)
+            screen.table(_HEADINGS, rows)
             screen.blank()
     for result in results:
         if result.status in {"warn", "fail"}:
@@ -39,8 +40,12 @@ def show(
     _show_counts(screen, results, duration_s)
 
 
-def _rows(results: tuple[CheckResult, ...], *, everything: bool) -> list[Row]:
-    if everything:
+def _rows(results: tuple[CheckResult, ...], *, with_skipped: bool) -> list[Row]:
+    """Return a row for each result.
+
+    Without ``with_skipped``, checks that were skipped because another check failed share one row.
+    """
+    if with_skipped:
         return [_row(result) for result in results]
     rows = [
         _row(result) for result in results if result.status != "skipped" and result.because is None

@@ -45,7 +45,7 @@ def show_printers(screen: Screen, payload: NetworkPayload) -> None:
         style = _STYLES.get(view.verdict, "bad")
         screen.line((view.row.name, "strong"), (f": {view.verdict}", style))
         screen.paragraph(view.row.reason, indent=_INDENT)
-        screen.paragraph(view.row.place, "quiet", indent=_INDENT)
+        screen.paragraph(view.row.address_text, "quiet", indent=_INDENT)
     for note in _notes(payload):
         screen.blank()
         screen.paragraph(note, "warn")

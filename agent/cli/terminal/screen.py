@@ -17,7 +17,7 @@ from agent.presentation.severity import Severity
 
 Style = Literal["good", "warn", "bad", "quiet", "strong", "none"]
 
-# Colours of ECMA-48 that are readable on dark and light backgrounds.
+# Codes of ECMA-48 for colours that are readable on dark and light backgrounds.
 _CODES: Final[dict[Style, str]] = {
     "good": "32", "warn": "33", "bad": "1;31", "quiet": "2", "strong": "1", "none": "",
 }  # fmt: skip
@@ -85,20 +85,22 @@ class Screen:
             for column, heading in enumerate(headings[:-1])
         ]
         indent = sum(widths) + 2 * len(widths)
-        room = max(1, self.width - indent)
-        head = "".join(f"{h:{w}}  " for h, w in zip(headings, widths, strict=False))
-        if (head := head + (headings[-1] if len(headings[-1]) <= room else "")).strip():
+        last_width = max(1, self.width - indent)
+        head = "".join(f"{h:{w}}  " for h, w in zip(headings[:-1], widths, strict=True))
+        if len(headings[-1]) <= last_width:
+            head += headings[-1]
+        if head.strip():
             self._stream.write(self._painted(head.rstrip(), "quiet") + "\n")
         for line in lines:
             cells = "".join(
                 self._painted(f"{text:{width}}", style) + "  "
-                for (text, style), width in zip(line, widths, strict=False)
+                for (text, style), width in zip(line[:-1], widths, strict=True)
             )
             text, style = line[-1]
-            if room < LAST_COLUMN_MIN and len(text) > room:
+            if last_width < LAST_COLUMN_MIN and len(text) > last_width:
                 first, more, margin = "", wrapped(text, self.width - BELOW_INDENT), BELOW_INDENT
             else:
-                (first, *more), margin = wrapped(text, room) or [""], indent
+                (first, *more), margin = wrapped(text, last_width) or [""], indent
             self._stream.write((cells + self._painted(first, style)).rstrip() + "\n")
             for tail in more:
                 self._stream.write(" " * margin + self._painted(tail, style) + "\n")
@@ -120,6 +122,11 @@ def is_coloured(stream: TextIO) -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty() and sys.platform != "win32"
+
+
+def time_to_the_minute(timestamp: str) -> str:
+    """Return ``2026-11-20 19:04`` for an ISO 8601 timestamp."""
+    return timestamp[:16].replace("T", " ")
 
 
 def wrapped(text: str, width: int) -> list[str]:

@@ -27,15 +27,15 @@ from agent.wire.vocabulary import Kind
 
 WIDTH: Final = 80
 KINDS: Final[tuple[Kind, ...]] = ("network", "application")
-_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without letters and digits that are confusable
+_ID_CHARACTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without those that are easily confused
 DAEMON_WAIT_MAX_S: Final = 60.0
 POLL_S: Final = 0.2
 
 
 def new_case_id() -> str:
     """Return an id that is easy to read out on the phone, such as `7KQM-3WXR`."""
-    letters = "".join(secrets.choice(_LETTERS) for _ in range(8))
-    return f"{letters[:4]}-{letters[4:]}"
+    characters = "".join(secrets.choice(_ID_CHARACTERS) for _ in range(8))
+    return f"{characters[:4]}-{characters[4:]}"
 
 
 def make_bundle(
@@ -45,17 +45,14 @@ def make_bundle(
     document: dict[str, Any],
     write: Callable[[bytes], None] | None,
     *,
-    fresh: bool,
+    with_reports: bool,
 ) -> None:
     """Write the bundle, and print on stderr what it contains and what to do with it.
 
     Raises AgentError.
     """
-    reports = tuple(_fresh_reports(context)) if fresh else ()
-    texts = {
-        "doctor.txt": _doctor_text(results, document),
-        "status.txt": _status_text(context),
-    }
+    reports = tuple(_fresh_reports(context)) if with_reports else ()
+    texts = {"doctor.txt": _doctor_text(results, document), "status.txt": _status_text(context)}
     members = write_bundle(path, context, document, write, texts=texts, reports=reports)
     screen = Screen(sys.stderr)
     screen.blank()
@@ -73,7 +70,7 @@ def _doctor_text(results: Sequence[CheckResult], document: dict[str, Any]) -> st
     screen.line((f"case {document['caseId']}", "strong"))
     screen.line((f"venue-agent {document['agent']}, {document['madeAt']}", "none"))
     screen.blank()
-    show(results, document["durationSeconds"], screen, everything=True)
+    show(results, document["durationSeconds"], screen, with_skipped=True)
     return text.getvalue()
 
 
@@ -115,12 +112,10 @@ def _collect(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRepo
 
 
 def _wait_for_the_daemon(state: StateDirectory) -> bool:
-    """Wait until no daemon collects.
+    """Wait until no daemon collects. Return False if it still does after DAEMON_WAIT_MAX_S seconds.
 
     Receipt printers accept one connection at a time, so two collections at once would disturb each
     other.
-
-    Return False if the daemon still collects after ``DAEMON_WAIT_MAX_S`` seconds.
     """
     deadline = time.monotonic() + DAEMON_WAIT_MAX_S
     while state.holder() is not None:

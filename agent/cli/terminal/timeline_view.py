@@ -42,7 +42,7 @@ def show_timeline(
     """Print the record.
 
     Args:
-        is_running: whether the daemon runs, so that the present hour is recorded.
+        is_running: whether the daemon runs, and therefore records the present hour.
         zone: the local time zone. None means the time zone of the system.
     """
 
@@ -51,7 +51,7 @@ def show_timeline(
 
     _show_verdict(screen, history, now, to_local)
     if not is_running:
-        screen.paragraph("The agent does not run: nothing is recorded now.", "warn")
+        screen.paragraph("The daemon does not run: nothing is recorded now.", "warn")
     rows = hour_rows(history, history.since, now, zone)
     present = HourRow(Hour(to_local(now).replace(minute=0, second=0, microsecond=0)))
     if is_running and rows and rows[-1].hour.at < present.hour.at:
@@ -104,7 +104,7 @@ def _show_legend(screen: Screen, days: tuple[DayRow, ...]) -> None:
     if any(letter.islower() for letter in letters):
         legend.append(f"small letter: less than {format_seconds(SHORT_S)}")
     if "." in letters:
-        legend.append(". works")
+        legend.append("dot: works")
     if " " in letters:
         legend.append("blank: not recorded")
     screen.blank()
@@ -124,5 +124,6 @@ def _show_list(screen: Screen, history: History, now: datetime, to_local: ToLoca
 
 
 def _row(entry: Entry) -> tuple[Part, ...]:
+    # Most rows are warnings. Without a colour, the others stand out.
     style: Style = "none" if entry.severity == "warn" else SEVERITY_STYLES[entry.severity]
-    return (entry.when, "none"), (entry.duration, "none"), (redact(entry.what), style)
+    return (entry.when, "none"), (entry.duration, "none"), (redact(entry.text), style)

@@ -1,6 +1,6 @@
 """`venue-agent upgrade check`: installed, kept and available version, and what an upgrade would do.
 
-It changes nothing. Only the package manager upgrades the agent.
+The command changes nothing. Only the package manager upgrades the agent.
 """
 
 import argparse
@@ -41,7 +41,7 @@ class Facts:
     ``package`` is None if this machine has no supported package manager. ``kept`` is the previous
     version, to which a failed upgrade returns. ``upgrade`` is an upgrade that is not verified yet,
     or that was rolled back. ``status`` is None if no daemon runs, or if this user is not permitted
-    to read its status. ``is_visible`` is whether this user is permitted.
+    to read its status. ``is_visible``: whether this user is permitted to read the status.
     """
 
     package: Package | None
@@ -132,8 +132,8 @@ def _available(facts: Facts) -> str:
         return "unknown: this machine has no apt, dnf or winget"
     if package.available is None:
         return f"unknown: {package.manager} has no repository with this package"
-    newest = " (installed)" if package.available == package.installed else ""
-    return f"{package.available} from {package.manager}{newest}"
+    installed = " (installed)" if package.available == package.installed else ""
+    return f"{package.available} from {package.manager}{installed}"
 
 
 def _effects(facts: Facts) -> Iterator[str]:

@@ -17,7 +17,8 @@ from agent.wire.addresses import join_host_port
 from agent.wire.controls import without_controls
 
 CUPS_SOCKETS: Final = (Path("/run/cups/cups.sock"), Path("/private/var/run/cupsd"))
-ANSWER_MAX: Final = 65536
+REPLY_MAX_BYTES: Final = 65536
+NAME_MAX: Final = 100
 STEP_S: Final = 2.0
 RESTART_CUPS: Final = (
     "launchctl kickstart -k system/org.cups.cupsd"
@@ -31,11 +32,11 @@ def print_system(context: Context) -> Outcome:
         return _spooler()
     for path in CUPS_SOCKETS:
         if path.exists():
-            return judge_cups(path)
+            return check_cups(path)
     return skipped("no print system is installed (CUPS)")
 
 
-def judge_cups(path: Path) -> Outcome:
+def check_cups(path: Path) -> Outcome:
     """Check that CUPS answers on its socket (cupsd(8))."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
@@ -57,20 +58,20 @@ def kiosk(context: Context) -> Outcome:
         return skipped("application.kiosk_debug_url is not set")
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or 80
-    place = join_host_port(host, port)
+    endpoint = join_host_port(host, port)
     try:
         with connect(host, port, STEP_S) as sock:
             name = request_browser(sock, host, port)
     except OSError as error:
         return fail(
-            f"the kiosk browser does not answer on {place} ({error.strerror or error})",
+            f"the kiosk browser does not answer on {endpoint} ({error.strerror or error})",
             f"start it with --remote-debugging-port={port} and its own --user-data-dir (without"
             " this directory, newer versions of Chrome ignore the port), or correct"
             " application.kiosk_debug_url",
         )
     if name is None:
         return fail(
-            f"the program on {place} is not a browser with DevTools",
+            f"the program on {endpoint} is not a browser with DevTools",
             "correct application.kiosk_debug_url",
         )
     return ok(name)
@@ -80,13 +81,13 @@ def request_browser(sock: socket.socket, host: str, port: int) -> str | None:
     """Return the browser's name from DevTools; None if DevTools does not reply. Raises OSError."""
     try:
         with request(sock, host, port, "GET", "/json/version", Connection="close") as reply:
-            document = json.loads(reply.read(ANSWER_MAX))
+            document = json.loads(reply.read(REPLY_MAX_BYTES))
     except (HTTPException, ValueError, RecursionError):
         return None
     name = document.get("Browser") if isinstance(document, dict) else None
     if not isinstance(name, str) or not name:
         return None
-    return without_controls(name)[:100]
+    return without_controls(name)[:NAME_MAX]
 
 
 def _spooler() -> Outcome:
@@ -95,6 +96,6 @@ def _spooler() -> Outcome:
     except ServiceManagerError as error:
         return warn(f"the spooler's state cannot be read ({error})", "run `sc.exe query Spooler`")
     # `sc query` translates the name of the state, but not its number. 4 means running.
-    if any(part.split()[-2:-1] == ["4"] or " 4 " in part for part in output.stdout.splitlines()):
+    if any("4" in line.split() for line in output.stdout.splitlines()):
         return ok("the print spooler runs")
     return fail("the print spooler does not run", "start it: `sc.exe start Spooler`")

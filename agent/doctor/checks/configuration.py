@@ -14,7 +14,6 @@ from agent.doctor.context import Context
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible, CredentialRefused
 from agent.presentation.humanize import counted
 
-RIGHTS_OF_OTHERS: int = stat.S_IRWXO
 _CORRECT = "correct the named settings, then run `venue-agent config check`"
 
 
@@ -30,7 +29,7 @@ def configuration(context: Context) -> Outcome:
     except ConfigError as error:
         return fail("; ".join(error.problems), _CORRECT).with_facts(state=_guessed_state(path))
     state = StateDirectory(loaded.state_dir)
-    return _judge_loaded(path, context, loaded).with_facts(
+    return _check_loaded(path, context, loaded).with_facts(
         config=loaded.config, local=loaded.config, state=state
     )
 
@@ -39,7 +38,7 @@ def _guessed_state(path: Path | None) -> StateDirectory:
     return StateDirectory(guessed_state_dir(path))
 
 
-def _judge_loaded(path: Path | None, context: Context, loaded: LoadedConfig[Config]) -> Outcome:
+def _check_loaded(path: Path | None, context: Context, loaded: LoadedConfig[Config]) -> Outcome:
     if problems := review(path, context.environment):
         return warn("; ".join(problems), _CORRECT)
     variable_count = len(set(loaded.origins.values()) - {str(loaded.path)})
@@ -59,7 +58,7 @@ def api_key(context: Context) -> Outcome:
             str(error), "create a key with a write grant, and store it where the agent reads it"
         )
     outcome = ok(f"read from {source.describe()}")
-    if source.file is not None and (mode := _too_open(source.file, RIGHTS_OF_OTHERS)):
+    if source.file is not None and (mode := _mode_for_everyone(source.file)):
         detail = f"{source.describe()} can be read by every user ({mode})"
         outcome = warn(detail, f"run `chmod 600 {source.file}`")
     return outcome.with_facts(api_key=key)
@@ -72,8 +71,8 @@ def trust_anchors(context: Context) -> Outcome:
     try:
         ssl.create_default_context().load_verify_locations(service.ca_file)
     except OSError as error:
-        is_no_pem = isinstance(error, ssl.SSLError)
-        reason = "it contains no PEM certificate" if is_no_pem else error.strerror
+        is_invalid = isinstance(error, ssl.SSLError)
+        reason = "it contains no PEM certificate" if is_invalid else error.strerror
         return fail(f"service.ca_file {service.ca_file}: {reason}", "correct service.ca_file")
     return ok(f"the operating system's certificates, and {service.ca_file}")
 
@@ -100,12 +99,12 @@ def _key_source(context: Context) -> ApiKeySource:
     return key_source(key_file, context.config_path, context.environment)
 
 
-def _too_open(path: Path, mask: int) -> str | None:
-    """Return a file's mode as text if it grants a right in ``mask``; otherwise None."""
+def _mode_for_everyone(path: Path) -> str | None:
+    """Return a file's mode as text if it grants every user a right; otherwise None."""
     if sys.platform == "win32":
         return None
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
     except OSError:
         return None
-    return f"mode {mode:04o}" if mode & mask else None
+    return f"mode {mode:04o}" if mode & stat.S_IRWXO else None

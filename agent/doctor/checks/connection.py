@@ -33,6 +33,8 @@ STRICT_ERRORS: Final = range(80, 94)
 """Error codes of OpenSSL's strict mode (X509_V_FLAG_X509_STRICT, which Python 3.13 sets):
 X509_V_ERR_PATHLEN_INVALID_FOR_NON_CA to X509_V_ERR_EXTENSIONS_REQUIRE_VERSION_3."""
 PROXY_AUTHENTICATION: Final = 407
+LISTED_MAX: Final = 3
+"""Maximum number of addresses or DNS servers in the detail of an outcome."""
 
 _SET_CLOCK: Final = "set the clock: `timedatectl set-ntp true`, or this system's equivalent"
 _UNREACHABLE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
@@ -76,30 +78,30 @@ def name_resolution(context: Context) -> Outcome:
             explained_by=_LOCAL_NETWORK,
         )
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
-    return ok(f"{route.first_host} is {', '.join(addresses[:3])}")
+    return ok(f"{route.first_host} is {', '.join(addresses[:LISTED_MAX])}")
 
 
 def connection(context: Context) -> Outcome:
     route = _route(context)
-    place = join_host_port(route.first_host, route.first_port)
-    what = "the proxy" if route.proxy else "the service"
+    endpoint = join_host_port(route.first_host, route.first_port)
+    peer = "the proxy" if route.proxy else "the service"
     try:
         with connect(route.first_host, route.first_port) as sock:
             local = sock.getsockname()[0]
     except ConnectionRefusedError:
         setting = route.why if route.proxy else "service.base_url"
         return fail(
-            f"{place} refuses the connection",
-            f"check {setting}; {what} may be down, or a firewall rejects it",
+            f"{endpoint} refuses the connection",
+            f"check {setting}; {peer} may be down, or a firewall rejects the connection",
         )
     except OSError as error:
         explained_by = _LOCAL_NETWORK if error.errno in _UNREACHABLE else ("gateway",)
         return fail(
-            f"no connection to {place}: {_reason(error)}",
-            f"check the network and that no firewall drops connections to {what}",
+            f"no connection to {endpoint}: {_reason(error)}",
+            f"check the network, and that no firewall drops connections to {peer}",
             explained_by=explained_by,
         )
-    return ok(f"{place}, from {local}")
+    return ok(f"{endpoint}, from {local}")
 
 
 def proxy(context: Context) -> Outcome:
@@ -136,11 +138,11 @@ def clock(context: Context) -> Outcome:
     service_time = http_date(date)
     if service_time is None:
         return skipped("the service sent no time")
-    return judge_clock(now, service_time)
+    return compare_clocks(now, service_time)
 
 
-def judge_clock(now: datetime, service_time: datetime) -> Outcome:
-    """Judge this machine's clock by two timestamps of the same instant, both with a time zone."""
+def compare_clocks(now: datetime, service_time: datetime) -> Outcome:
+    """Compare this machine's time with the service's time. Both have a time zone."""
     ahead_s = (now - service_time).total_seconds()
     # Rounded to 10 s, because a Date has only whole seconds and the reply needs time to arrive.
     distance = format_seconds(round(abs(ahead_s), -1))
@@ -149,7 +151,7 @@ def judge_clock(now: datetime, service_time: datetime) -> Outcome:
         return fail(f"this machine's clock is {text}", _SET_CLOCK)
     if abs(ahead_s) > CLOCK_WARN_S:
         return warn(f"this machine's clock is {text}", _SET_CLOCK, may_cause=True)
-    return ok("agrees with the service's")
+    return ok("agrees with the service's clock")
 
 
 def certificate(context: Context) -> Outcome:
@@ -162,9 +164,9 @@ def certificate(context: Context) -> Outcome:
         tls_context.load_verify_locations(ca_file)
     try:
         with connect_to_service(route, tls_context) as sock:
-            return _judge_trusted(*_read_certificate(sock), ca_file)
+            return _trusted_outcome(*_read_certificate(sock), ca_file)
     except ssl.SSLCertVerificationError as error:
-        return judge_untrusted(
+        return untrusted_outcome(
             error.verify_message,
             _fetch_certificate(route),
             datetime.now(UTC),
@@ -178,7 +180,7 @@ def certificate(context: Context) -> Outcome:
         )
 
 
-def _judge_trusted(cert: Certificate | None, tls_version: str | None, ca_file: str) -> Outcome:
+def _trusted_outcome(cert: Certificate | None, tls_version: str | None, ca_file: str) -> Outcome:
     if cert is None:
         return ok(f"trusted, {tls_version}")
     text = f"issued by {cert.issuer}, valid until {cert.not_after:%Y-%m-%d}, {tls_version}"
@@ -192,17 +194,18 @@ def _judge_trusted(cert: Certificate | None, tls_version: str | None, ca_file: s
     return ok(text + (" (service.ca_file is trusted as well)" if ca_file else ""))
 
 
-def judge_untrusted(
-    why: str, cert: Certificate | None, now: datetime, *, is_malformed: bool = False
+def untrusted_outcome(
+    reason: str, cert: Certificate | None, now: datetime, *, is_malformed: bool = False
 ) -> Outcome:
     """Return the outcome for a certificate that this machine does not accept.
 
     Args:
-        why: The reason, from OpenSSL.
-        is_malformed: The certificate violates RFC 5280. Its authority may still be trusted.
+        reason: OpenSSL's message.
+        cert: The certificate; None if it could not be read.
+        is_malformed: Whether the certificate violates RFC 5280. Its authority may still be trusted.
     """
     if cert is None:
-        return fail(f"not trusted: {why}", "check service.base_url and service.ca_file")
+        return fail(f"not trusted: {reason}", "check service.base_url and service.ca_file")
     if cert.not_after < now:
         return fail(
             f"it expired on {cert.not_after:%Y-%m-%d} (issued by {cert.issuer})",
@@ -215,20 +218,20 @@ def judge_untrusted(
             "check this machine's clock",
             explained_by=("clock",),
         )
-    if "mismatch" in why.lower() or "not valid for" in why.lower():
+    if "mismatch" in reason.lower() or "not valid for" in reason.lower():
         return fail(
-            f"it is for {cert.hosts}, not for this address ({why})",
+            f"it is for {cert.hosts}, not for this address ({reason})",
             "correct service.base_url; another device may answer instead of the service",
         )
     if is_malformed:
         return fail(
-            f"issued by {cert.issuer}, but not as RFC 5280 requires ({why})",
+            f"issued by {cert.issuer}, but not as RFC 5280 requires ({reason})",
             "create the authority's certificate again with the missing extensions (RFC 5280,"
             " section 4.2.1): critical basic constraints, key usage keyCertSign, key identifiers",
         )
-    by = f"{cert.inspector.title()}, which inspects TLS" if cert.inspector else cert.issuer
+    issuer = f"{cert.inspector.title()}, which inspects TLS" if cert.inspector else cert.issuer
     return fail(
-        f"issued by {by}: this machine does not trust it ({why})",
+        f"issued by {issuer}: this machine does not trust it ({reason})",
         "if this authority is correct, set service.ca_file to a file with its certificate",
     )
 
@@ -272,9 +275,9 @@ def _name_servers(path: Path = Path("/etc/resolv.conf")) -> str:
     servers = [
         line.split()[1] for line in lines if line.startswith("nameserver ") and line.split()[1:]
     ]
-    return (
-        f" (DNS servers: {', '.join(servers[:3])})" if servers else " (no DNS server is configured)"
-    )
+    if not servers:
+        return " (no DNS server is configured)"
+    return f" (DNS servers: {', '.join(servers[:LISTED_MAX])})"
 
 
 def _reason(error: BaseException) -> str:

@@ -13,15 +13,11 @@ from agent.adapters.upgrade.record import read_upgrade
 from agent.config.rights import how_to_start, with_sudo
 from agent.doctor.check import Outcome, fail, fail_by, ok, skipped, warn
 from agent.doctor.context import Context
-from agent.doctor.processes import other_agents
-from agent.doctor.public_status import describe, judge_public_status
+from agent.doctor.processes import describe_processes, other_agents
+from agent.doctor.public_status import combine_status, describe
 from agent.doctor.service_unit import UnitFacts, read_unit
 from agent.errors import StateError
-from agent.presentation.connectivity.sentences import (
-    connection_sentence,
-    is_empty,
-    open_incident,
-)
+from agent.presentation.connectivity.sentences import connection_sentence, is_empty, open_incident
 from agent.presentation.humanize import age_s, ago, counted, times
 
 NO_REPLY_S: Final = 300.0
@@ -32,7 +28,7 @@ CONNECTION_CHECKS: Final = (
     "interfaces", "gateway", "name-resolution", "connection", "proxy", "captive-portal", "service",
     "credential",
 )  # fmt: skip
-"""Checks that find out why there is no connection now."""
+"""Checks whose failure explains why there is no connection now."""
 
 COVERED_CONDITIONS: Final = frozenset(
     {
@@ -50,7 +46,7 @@ def daemon(context: Context) -> Outcome:
     if state is None:
         return skipped("the state directory is unknown")
     if context.is_hidden or is_closed(state.path):
-        return _by_public_facts(context)
+        return _check_public_facts(context)
     pid = state.holder()
     try:
         status = StatusFile(state).read()
@@ -60,9 +56,9 @@ def daemon(context: Context) -> Outcome:
         last = f"; it last wrote its status {ago(status.written_at)}" if status else ""
         return _not_running(context, f"the agent does not run{last}")
     if status is None or status.pid != pid:
-        holder = f"process {pid}" if pid else "an unknown process"
+        process = f"process {pid}" if pid else "an unknown process"
         return warn(
-            f"{holder} uses the state directory and writes no status",
+            f"{process} uses the state directory and writes no status",
             "wait some seconds; if it persists, restart the agent",
         ).with_facts(daemon_pid=pid)
     contact_age_s = age_s(status.last_contact_at) if status.last_contact_at else None
@@ -71,9 +67,12 @@ def daemon(context: Context) -> Outcome:
     ).with_facts(daemon_pid=pid, daemon=status, contact_age_s=contact_age_s)
 
 
-def _by_public_facts(context: Context) -> Outcome:
-    """Judge by facts that every user can see, because this user cannot read the daemon's status."""
-    status = judge_public_status(context.unit, other_agents(None))
+def _check_public_facts(context: Context) -> Outcome:
+    """Return an outcome from facts that every user can see.
+
+    Used if this user is not permitted to read the daemon's status.
+    """
+    status = combine_status(context.unit, other_agents(None))
     if status.is_running is False:
         return _not_running(context, describe(status))
     detail = f"{describe(status)}; its state is not visible to you"
@@ -116,10 +115,10 @@ def version(_: Context, status: DaemonStatus) -> Outcome:
 def boot(context: Context) -> Outcome:
     """Check that the agent starts with the machine."""
     unit = (context.unit_reader or read_unit)()
-    return _judge_unit(unit).with_facts(unit=unit)
+    return _check_unit(unit).with_facts(unit=unit)
 
 
-def _judge_unit(unit: UnitFacts | None) -> Outcome:
+def _check_unit(unit: UnitFacts | None) -> Outcome:
     if unit is None:
         return skipped("no supported service manager answers")
     if not unit.is_installed:
@@ -150,9 +149,8 @@ def other_agent(context: Context) -> Outcome:
     if other_pids is None:
         return skipped("processes cannot be listed here")
     if other_pids:
-        numbers = ", ".join(str(pid) for pid in other_pids)
         return fail(
-            f"another agent runs on this machine: process {numbers}",
+            f"another agent runs on this machine: {describe_processes(other_pids)}",
             "end it: two agents with one API key interfere with each other",
         )
     if holder and unit and unit.is_running and unit.pid not in {None, holder}:

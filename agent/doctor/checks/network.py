@@ -17,6 +17,8 @@ from agent.wire.addresses import is_loopback
 from collectors.contract import Interface, NetworkFacts, NetworkJob
 
 COLLECT_WITHIN_S: Final = 1.0
+LISTED_MAX: Final = 4
+"""Maximum number of interfaces in the detail of an outcome."""
 MDNS_GROUP: Final = "224.0.0.251"
 MDNS_PORT: Final = 5353
 DISCARD_PORT: Final = 9  # RFC 863
@@ -73,15 +75,15 @@ def interfaces(context: Context) -> Outcome:
             "plug in the cable or join the Wi-Fi; check DHCP",
             may_cause=True,
         )
-    return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in with_ipv4[:4]))
+    return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in with_ipv4[:LISTED_MAX]))
 
 
 def gateway(context: Context) -> Outcome:
     facts = _facts(context)
     gateways = [(g, i.name) for i in facts.interfaces for g in i.gateways]
-    why = facts.unavailable.gateway
-    if not gateways and why not in {None, NO_ROUTE}:
-        return ok(f"{why}")
+    reason = facts.unavailable.gateway
+    if not gateways and reason is not None and reason != NO_ROUTE:
+        return ok(reason)
     if not gateways:
         return warn(
             "there is no default route: other networks cannot be reached",
@@ -118,7 +120,7 @@ def multicast(context: Context) -> Outcome:
     working_interfaces, problems = [], []
     flags = _interface_flags()
     for interface in _facts(context).interfaces:
-        for address in _ipv4(interface)[:1]:
+        for address in _ipv4(interface)[:1]:  # one address identifies the interface
             problem = _why_no_multicast(address, flags.get(interface.name, ""))
             if problem is None:
                 working_interfaces.append(interface.name)

@@ -26,7 +26,7 @@ from agent.errors import (
     ServiceUnavailable,
 )
 from agent.presentation.humanize import age_s
-from agent.rules.binding import BindingVerdict, judge
+from agent.rules.binding import BindingVerdict, compare_bindings
 from agent.rules.health import CONDITIONS
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord
 
@@ -90,10 +90,10 @@ def write_grant(context: Context) -> Outcome:
         if heartbeat_age_s is not None and heartbeat_age_s < RECENT_S:
             return ok("the service accepts the agent's heartbeats")
     result = _call_service(context, _challenge(context))
-    return _judge_grant(result.error).with_facts(challenge_result=result)
+    return _grant_outcome(result.error).with_facts(challenge_result=result)
 
 
-def _judge_grant(error: ServiceError | None) -> Outcome:
+def _grant_outcome(error: ServiceError | None) -> Outcome:
     if isinstance(error, ServiceUnavailable | BodyRejected):
         return skipped(f"the service gave no answer: {error}")
     if not isinstance(error, Refused) or error.status != FORBIDDEN or _is_about_location(error):
@@ -119,7 +119,7 @@ def location(context: Context) -> Outcome:
             return fail(
                 f"the service refuses the location {configured_location!r}: {error}", _LOCATION_FIX
             )
-        if error.status != FORBIDDEN:  # `write_grant` judges replies with 403
+        if error.status != FORBIDDEN:  # `write_grant` reports replies with 403
             return fail(f"the service refuses to enroll this device: {error}", _REFUSAL_FIX)
     binding = context.record.binding if context.record else None
     if binding is not None and binding.location_id != configured_location:
@@ -138,7 +138,7 @@ def binding(context: Context) -> Outcome:
     if record is None or record.binding is None:
         return _unbound(result.current)
     bound_record = record.binding.record
-    verdict = judge(
+    verdict = compare_bindings(
         result.current, instance_id=bound_record.instance_id, binding_id=bound_record.binding_id
     )
     if verdict is BindingVerdict.KEEP:

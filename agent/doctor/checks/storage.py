@@ -27,6 +27,7 @@ from agent.adapters.storage.visibility import is_closed
 from agent.config.model import is_privileged
 from agent.doctor.check import Outcome, fail, ok, skipped, unseen, warn
 from agent.doctor.context import Context
+from agent.presentation.humanize import counted
 
 FREE_BYTES_FAIL: Final = 8 * 2**20
 """With less free space than this, writing the journal may fail."""
@@ -43,25 +44,25 @@ def state_directory(context: Context) -> Outcome:
     if is_closed(path):
         return unseen(f"{path} is closed to this user")
     if not path.exists() and not path.is_symlink():
-        return _absent(path, context)
+        return _check_absent(path, context)
     if not path.is_dir():
         return fail(f"{path} is not a directory", "remove it, or correct device.state_dir")
-    return _unsafe(context) or _writable(path)
+    return _check_safety(context) or _check_writable(path)
 
 
-def _writable(path: Path) -> Outcome:
-    reason = _why_not_writable(path)
-    if reason in {0, errno.ENOSPC}:
+def _check_writable(path: Path) -> Outcome:
+    error_number = _write_error(path)
+    if error_number in {0, errno.ENOSPC}:
         return ok(str(path))  # `disk_space` reports a full disk
-    if reason in {errno.EACCES, errno.EPERM} and not _is_owner_or_root(path):
+    if error_number in {errno.EACCES, errno.EPERM} and not _is_owner_or_root(path):
         return ok(f"{path}, which belongs to another user")
     return fail(
-        f"{path} cannot be written: {os.strerror(reason)}",
+        f"{path} cannot be written: {os.strerror(error_number)}",
         f"make {path} writable for the agent's user; a read-only file system needs a repair",
     )
 
 
-def _absent(path: Path, context: Context) -> Outcome:
+def _check_absent(path: Path, context: Context) -> Outcome:
     parent = next((p for p in path.parents if p.exists()), Path("/"))
     if parent.is_dir() and os.access(parent, os.W_OK):
         return ok(f"{path} will be created at the first start")
@@ -80,12 +81,11 @@ def disk_space(context: Context) -> Outcome:
         return fail(f"only {text}: requests and reports cannot be stored", f"free space at {path}")
     if free < FREE_BYTES_WARN:
         return warn(f"only {text}", f"free space at {path}, or lower limits.outbox_max_bytes")
-    if (
-        hasattr(os, "statvfs")
-        and (inodes := os.statvfs(path)).f_files
-        and inodes.f_favail < FREE_INODES_FAIL
-    ):
-        return fail(f"only {inodes.f_favail} inodes free", f"remove files at {path}")
+    if hasattr(os, "statvfs"):
+        inodes = os.statvfs(path)
+        # f_files is 0 on file systems without a fixed number of inodes.
+        if inodes.f_files and inodes.f_favail < FREE_INODES_FAIL:
+            return fail(f"only {inodes.f_favail} inodes free", f"remove files at {path}")
     return ok(text)
 
 
@@ -100,7 +100,8 @@ def key_permissions(context: Context) -> Outcome:
     if sys.platform == "win32":
         return skipped("the key has the rights of its directory, which `service install` restricts")
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        return fail(f"{key} can be read by others (mode {mode:04o})", f"chmod 600 {key}")
+        detail = f"{key} can be read by other users (mode {mode:04o})"
+        return fail(detail, f"run `chmod 600 {key}`")
     return ok(f"private (mode {mode:04o})")
 
 
@@ -131,10 +132,10 @@ def journal(context: Context) -> Outcome:
         return warn(f"{path}: {error}", _RESTART_FIX)
     if verdict != "ok":
         return warn(f"{path} is damaged", _RESTART_FIX)
-    return ok(f"{rows} requests")
+    return ok(counted(rows, "request"))
 
 
-def _unsafe(context: Context) -> Outcome | None:
+def _check_safety(context: Context) -> Outcome | None:
     """Return a failure if other users could change the directory or replace a file in it.
 
     Files that this user cannot read are ignored: other checks report them.
@@ -168,18 +169,18 @@ def _is_owner_or_root(path: Path) -> bool:
     return sys.platform == "win32" or os.geteuid() in {0, path.stat().st_uid}
 
 
-def _why_not_writable(path: Path) -> int:
+def _write_error(path: Path) -> int:
     """Try to write a file without a name (open(2), O_TMPFILE). Return the errno; 0 on success.
 
-    Where such files are not supported, judge by the access rights.
+    Where such files are not supported, only the access rights are checked.
     """
-    by_rights = 0 if os.access(path, os.W_OK) else errno.EACCES
+    rights_error = 0 if os.access(path, os.W_OK) else errno.EACCES
     if not hasattr(os, "O_TMPFILE"):
-        return by_rights
+        return rights_error
     try:
         handle = os.open(path, os.O_TMPFILE | os.O_WRONLY, 0o600)
         with os.fdopen(handle, "wb", buffering=0) as file:
             file.write(bytes(PROBE_BYTES))
     except OSError as error:
-        return by_rights if error.errno == errno.EOPNOTSUPP else error.errno or errno.EIO
+        return rights_error if error.errno == errno.EOPNOTSUPP else error.errno or errno.EIO
     return 0

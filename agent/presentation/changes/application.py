@@ -95,7 +95,7 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
     ]
     was_checked = _coverage(before, earlier, after), _coverage(after, later, before)
     changes_in_findings = finding_changes(APPLICATION_RULES, (earlier, later), was_checked)
-    # If a finding about a full or nearly full disk changed, the disk's use is no second change.
+    # If a finding about a full or nearly full disk changed, the disk's use is not reported as well.
     reported_disks = {
         change_.thing for change_ in changes_in_findings if change_.code == "finding disk-full"
     }
@@ -138,7 +138,7 @@ def _agent_start(facts: SnapshotFacts) -> datetime | None:
 
 def _program_state(fields: Fields, name: str) -> str:
     is_running = fields.flag(f"process.{name}.running")
-    return "" if is_running is None else "running" if is_running else "not running"
+    return {None: "", True: "running", False: "not running"}[is_running]
 
 
 def _service_state(fields: Fields, role: str) -> str:
@@ -227,7 +227,9 @@ def _disks(earlier: Fields, later: Fields) -> Iterator[Change]:
         before, after = (fields.number(f"disk.{mount}.usedFraction") for fields in (earlier, later))
         if before is None or after is None or not has_moved(before, after, DISK_MOVED):
             continue
-        old_level, new_level = (sum(used >= at for at in DISK_LEVELS) for used in (before, after))
+        old_level, new_level = (
+            sum(used >= level for level in DISK_LEVELS) for used in (before, after)
+        )
         if old_level != new_level:
             old, new = percent(before), percent(after)
             sentence = f"The disk {shorten(mount, NAME_LENGTH)} is {new} full; it was {old}."
@@ -309,5 +311,6 @@ def _matching(
     return [
         field
         for key, field in fields.items()
-        if (key.startswith(before) and key.endswith(after) and after) or key.endswith(f" {pattern}")
+        if (after and key.startswith(before) and key.endswith(after))
+        or key.endswith(f" {pattern}")  # a field of an interface or peripheral
     ]

@@ -65,13 +65,8 @@ def _added_and_removed(
 ) -> Iterator[Change]:
     for name, old_label, new_label in differences(old, new):
         if new_label is None:
-            yield change(
-                key,
-                name,
-                (old_label or "", ""),
-                severity,
-                f"{label} {old_label} was removed.",
-            )
+            sentence = f"{label} {old_label} was removed."
+            yield change(key, name, (old_label or "", ""), severity, sentence)
         else:
             yield change(key, name, ("", new_label), "muted", f"{label} {new_label} is new.")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Generic
 
 from agent.presentation.changes.change import NOT_CHECKED, Change, change, differences
-from agent.presentation.findings.rule import Facts, Rule, Values, detect
+from agent.presentation.findings.rule import Facts, Rule, Values, match_rules
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 
 _NAMES: Final = (
@@ -64,6 +64,7 @@ def finding_changes(
     return [
         _change_of(key, old, new, match, was_checked)
         for key, old, new in differences(before, after)
+        # Two matches of one rule differ only in measured values.
         if (match := new or old) and not (old and new and old.rule.code == new.rule.code)
     ]
 
@@ -73,7 +74,7 @@ def _matches(
 ) -> Mapping[tuple[str, str], Match[Facts]]:
     """Return the matches by rule and thing. Of two degrees of a problem, return the severe one."""
     matches: dict[tuple[str, str], Match[Facts]] = {}
-    for rule, values_of_matches in detect(rules, facts):
+    for rule, values_of_matches in match_rules(rules, facts):
         if rule.code not in _NOT_COMPARED:
             for values in values_of_matches:
                 key = f"finding {_DEGREES.get(rule.code, rule.code)}", _thing(values)
@@ -111,4 +112,5 @@ def _change_of(
 
 
 def _rank(match: Match[Facts]) -> int:
+    """Return the position of the match's severity. 0 is the most severe one."""
     return SEVERITY_ORDER.index(match.rule.severity)

@@ -73,9 +73,9 @@ def host_changes(
 ) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes, and sentences about hosts that one of the reports did not check."""
     pairs, removed_hosts, new_hosts = _pair_hosts(_hosts(before), _hosts(after))
-    routers, removed_hosts, new_hosts = _routers(removed_hosts, new_hosts)
-    removed_checked, removed_unchecked = _split(removed_hosts, _coverage(after, before))
-    new_checked, new_unchecked = _split(new_hosts, _coverage(before, after))
+    routers, removed_hosts, new_hosts = _replaced_routers(removed_hosts, new_hosts)
+    removed_checked, removed_unchecked = _split_by_coverage(removed_hosts, _coverage(after, before))
+    new_checked, new_unchecked = _split_by_coverage(new_hosts, _coverage(before, after))
     changes = [*routers, *_added_and_removed(removed_checked, new_checked)]
     changes += (c for pair in pairs if (c := _address_change(*pair)) is not None)
     changes += _port_changes(pairs, before, after)
@@ -97,7 +97,9 @@ def _hosts(payload: NetworkPayload) -> list[_Host]:
     return list({host.identity: host for host in hosts_with_rows}.values())
 
 
-def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[list[_Host], ...]:
+def _split_by_coverage(
+    hosts: list[_Host], is_covered: Callable[[MapHost], bool]
+) -> tuple[list[_Host], ...]:
     """Return the covered hosts, and the hosts that are not covered.
 
     A host of one report is covered if the other report would have discovered it. This machine is
@@ -122,14 +124,18 @@ def _pair_hosts(
     """
     pairs: list[_Pair] = []
     for key in map(attrgetter, ("identity", "mac", "address")):
-        others = _unique(_without(pairs, after, 1), key)
+        earlier = _unique(_without(pairs, before, 0), key)
+        later = _unique(_without(pairs, after, 1), key)
         pairs += [
-            (one, others[value])
-            for value, one in _unique(_without(pairs, before, 0), key).items()
-            if value in others
-            and not (one.mac and others[value].mac and one.mac != others[value].mac)
+            (one, later[value])
+            for value, one in earlier.items()
+            if value in later and not _have_different_macs(one, later[value])
         ]
     return pairs, _without(pairs, before, 0), _without(pairs, after, 1)
+
+
+def _have_different_macs(one: _Host, other: _Host) -> bool:
+    return bool(one.mac and other.mac and one.mac != other.mac)
 
 
 def _unique(hosts: list[_Host], key: Callable[[_Host], Hashable]) -> dict[Hashable, _Host]:
@@ -150,7 +156,7 @@ def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
 # ---------------------------------------------------------------------------- changes
 
 
-def _routers(
+def _replaced_routers(
     removed_hosts: list[_Host], new_hosts: list[_Host]
 ) -> tuple[list[Change], list[_Host], list[_Host]]:
     """Return the replaced routers as changes, and the given hosts without these routers.
@@ -162,7 +168,7 @@ def _routers(
         {host.address: host for host in hosts if "gateway" in host.host.sources}
         for hosts in (removed_hosts, new_hosts)
     )
-    swapped_routers = [
+    replaced_routers = [
         (removed, new_gateways[address])
         for address, removed in removed_gateways.items()
         if address in new_gateways
@@ -175,12 +181,12 @@ def _routers(
             "warn",
             f"Another router answers at {one.row.address}: {other.mac}; it was {one.mac}.",
         )
-        for one, other in swapped_routers
+        for one, other in replaced_routers
     ]
     return (
         changes,
-        _without(swapped_routers, removed_hosts, 0),
-        _without(swapped_routers, new_hosts, 1),
+        _without(replaced_routers, removed_hosts, 0),
+        _without(replaced_routers, new_hosts, 1),
     )
 
 
@@ -202,7 +208,7 @@ def _added_and_removed(removed_hosts: list[_Host], new_hosts: list[_Host]) -> It
 
 
 def _address_change(one: _Host, other: _Host) -> Change | None:
-    is_expected = any(side.is_transient or side.is_this_machine for side in (one, other))
+    is_expected = any(host.is_transient or host.is_this_machine for host in (one, other))
     if one.address == other.address or is_expected:
         return None
     states = one.row.address, other.row.address
@@ -216,31 +222,30 @@ def _port_changes(
 ) -> Iterator[Change]:
     scanned_ports = _scanned_ports(before) & _scanned_ports(after)
     for one, other in pairs:
-        old_ports, new_ports = (
-            _open_ports(one.host) & scanned_ports,
-            _open_ports(other.host) & scanned_ports,
-        )
-        if old_ports == new_ports or one.is_transient or other.is_transient:
+        old_ports = _open_ports(one.host) & scanned_ports
+        new_ports = _open_ports(other.host) & scanned_ports
+        opened, closed = new_ports - old_ports, old_ports - new_ports
+        if not (opened or closed) or one.is_transient or other.is_transient:
             continue
-        states = _listed(old_ports - new_ports), _listed(new_ports - old_ports)
-        opened_text = f"has opened {_ports(new_ports - old_ports)}" if new_ports - old_ports else ""
-        closed_text = (
-            f"no longer answers on {_ports(old_ports - new_ports)}" if old_ports - new_ports else ""
-        )
+        opened_text = f"has opened {_describe_ports(opened)}" if opened else ""
+        closed_text = f"no longer answers on {_describe_ports(closed)}" if closed else ""
         sentence = f"{other.label} {' and '.join(filter(None, (opened_text, closed_text)))}."
         thing = one.mac or other.mac or one.address
-        yield change("open-ports", thing, states, "warn" if opened_text else "muted", sentence)
+        states = _join_ports(closed), _join_ports(opened)
+        yield change("open-ports", thing, states, "warn" if opened else "muted", sentence)
 
 
-def _ports(numbers: set[int]) -> str:
-    other_count = len(numbers) - _PORTS_LISTED_MAX
+def _describe_ports(ports: set[int]) -> str:
+    """Return a text such as "ports 80, 443 and 2 more"."""
+    noun = "port" if len(ports) == 1 else "ports"
+    listed_ports = ", ".join(map(str, sorted(ports)[:_PORTS_LISTED_MAX]))
+    other_count = len(ports) - _PORTS_LISTED_MAX
     more = f" and {other_count} more" if other_count > 0 else ""
-    listed_ports = ", ".join(map(str, sorted(numbers)[:_PORTS_LISTED_MAX]))
-    return f"port{'s'[: len(numbers) != 1]} {listed_ports}{more}"
+    return f"{noun} {listed_ports}{more}"
 
 
-def _listed(numbers: set[int]) -> str:
-    return " ".join(map(str, sorted(numbers)))
+def _join_ports(ports: set[int]) -> str:
+    return " ".join(map(str, sorted(ports)))
 
 
 def _open_ports(host: MapHost) -> set[int]:

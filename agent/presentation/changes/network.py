@@ -31,10 +31,8 @@ from agent.wire.payloads.network import MapInterface, NetworkMap, NetworkPayload
 
 def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
     own_changes = list(_own_network(before, after))
-    changes, not_compared = (
-        [*_printer_changes(before, after), *own_changes],
-        _printers_not_compared(before, after),
-    )
+    changes = [*_printer_changes(before, after), *own_changes]
+    not_compared = _printers_not_compared(before, after)
     if any(own_change.code == "network" for own_change in own_changes):
         sentence = "Hosts were not compared: the machine is on another network."
         not_compared = (*not_compared, sentence)
@@ -50,8 +48,8 @@ def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPayload]:
     """Return a function that states for a finding of ``other`` whether ``one`` checked its subject.
 
-    Both are reports. A watched device was checked if its state in ``one`` is not "unknown". Any
-    other subject was checked if ``one`` covers ``other`` (see `covers`).
+    A watched device was checked if its state in ``one`` is not "unknown". Any other subject was
+    checked if ``one`` covers ``other`` (see `covers`).
     """
     is_covered = covers(one, other)
     checked_names = {
@@ -94,10 +92,10 @@ def _printer_removed(printer: Printer, is_removed: bool) -> Change:
 
 def _printer_added(printer: Printer, is_new: bool) -> Change:
     states = "" if is_new else NOT_CHECKED, _state(printer)
-    what = "is new" if is_new else "is new, or was not checked before"
+    news = "is new" if is_new else "is new, or was not checked before"
     severity = STATUS_SEVERITIES[status_of(printer)]
     is_normal = severity == "good" or printer.transport != "network"
-    sentence = f"{described_name(printer)} {what}: it {_predicate(printer)}."
+    sentence = f"{described_name(printer)} {news}: it {_predicate(printer)}."
     return change("printer", printer.id, states, "muted" if is_normal else severity, sentence)
 
 
@@ -106,13 +104,8 @@ def _printer_change(earlier: Printer, later: Printer) -> Iterator[Change]:
     is_elsewhere = is_other_address(earlier.matched_endpoint, later.matched_endpoint)
     if status_of(earlier) != status or (status == "moved" and is_elsewhere):
         sentence = f"{name} {_predicate(later)}; it was {_description(earlier)}."
-        yield change(
-            "printer",
-            later.id,
-            (_state(earlier), _state(later)),
-            STATUS_SEVERITIES[status],
-            sentence,
-        )
+        states = _state(earlier), _state(later)
+        yield change("printer", later.id, states, STATUS_SEVERITIES[status], sentence)
     if earlier.address != later.address:
         states = (
             shorten(earlier.address or "", NAME_LENGTH),
@@ -121,7 +114,7 @@ def _printer_change(earlier: Printer, later: Printer) -> Iterator[Change]:
         old, new = (state or "no address" for state in states)
         sentence = f"{name} is configured with {new}; it had {old}."
         yield change("printer-address", later.id, states, "muted", sentence)
-    elif status_of(earlier) == status == "reachable" and is_elsewhere:
+    elif is_elsewhere and status == "reachable" and status_of(earlier) == "reachable":
         states = earlier.matched_endpoint or "", later.matched_endpoint or ""
         sentence = f"{name} is at {states[1]}; it was at {states[0]}."
         yield change("printer-place", later.id, states, "muted", sentence)

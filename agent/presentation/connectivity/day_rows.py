@@ -29,7 +29,7 @@ class DayHour:
 
     @property
     def downtime_s(self) -> int:
-        return sum(seconds for _, seconds in self.row.downtime) if self.row else 0
+        return _downtime_s(self.row) if self.row else 0
 
     @property
     def letter(self) -> str:

@@ -33,7 +33,7 @@ class ReportedRecord:
     """The connectivity record in a report.
 
     ``since`` is the start of the record; None if it is unreadable. ``incidents`` and ``events``
-    have at most 32 entries each, newest first. ``totals``, ``hours``, ``count`` (of interruptions)
+    have at most LINES_MAX entries each, newest first. ``totals``, ``hours``, ``interruption_count``
     and ``downtime_s`` cover the last seven days. ``hours`` is ordered by time.
     """
 
@@ -42,7 +42,7 @@ class ReportedRecord:
     events: tuple[Event, ...]
     totals: tuple[CauseTotal, ...]
     hours: tuple[HourRow, ...]
-    count: int
+    interruption_count: int
     downtime_s: float
 
     def to_local(self, at: datetime) -> datetime:
@@ -68,7 +68,7 @@ def record_of(machine: Fields) -> ReportedRecord | None:
         events=_parsed(machine.texts("history.events")[:LINES_MAX], parse_event),
         totals=totals_of(machine),
         hours=tuple(sorted(recent, key=lambda row: row.hour.at)),
-        count=round(machine.number("history.incidents7d") or 0),
+        interruption_count=round(machine.number("history.incidents7d") or 0),
         downtime_s=machine.number("history.downtimeSeconds7d") or 0.0,
     )
 

@@ -19,7 +19,7 @@ class Entry:
 
     when: str
     duration: str
-    what: str
+    text: str
     severity: Severity
 
 
@@ -80,12 +80,12 @@ def _incident_entry(incident: Incident, now: datetime | None, to_local: ToLocal)
         ended_at = incident.ended_at or now
         until = f" until {time_text(to_local(ended_at), began_at)}" if ended_at else ""
         title = f"{title} {times(incident.count)}{until}"
-    what = f"{title}: {incident.evidence}" if incident.evidence else title
+    text = f"{title}: {incident.evidence}" if incident.evidence else title
     duration_s, is_open = incident.downtime_s, incident.ended_at is None
     if is_open and now is not None:
         duration_s = max(0.0, (now - incident.began_at).total_seconds())
     duration = format_seconds(round(duration_s)) + ("…" if is_open else "")
-    return Entry(time_text(began_at), duration, what, "bad" if is_open else "warn")
+    return Entry(time_text(began_at), duration, text, "bad" if is_open else "warn")
 
 
 def _event_entry(event: Event, to_local: ToLocal) -> Entry:

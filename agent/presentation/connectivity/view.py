@@ -22,7 +22,7 @@ from agent.wire.payloads.history_lines import HourRow
 ENTRIES_FIRST: Final = 8
 """Number of incidents and events that are visible at first."""
 CHART_WIDTH, CHART_HEIGHT = 340, 84
-_LEFT, _TOP, _BOTTOM = 46, 8, 66
+_LEFT, _TOP, _RIGHT, _BOTTOM = 46, 8, 336, 66
 """Edges of the area for the line, in the units of `CHART_WIDTH`. The template `connection.html`
 repeats these numbers."""
 _SIGNAL_DBM: Final = (-85.0, -55.0)
@@ -110,10 +110,10 @@ def summary_of(record: ReportedRecord, now: datetime | None) -> str:
     period = "in 7 days"
     if is_young and record.since is not None:
         period = f"since {time_text(record.to_local(record.since))}"
-    if not record.count:
+    if not record.interruption_count:
         return f"No interruptions {period}."
     total = format_seconds(record.downtime_s)
-    return f"{counted(record.count, 'interruption')} {period}, {total} in total."
+    return f"{counted(record.interruption_count, 'interruption')} {period}, {total} in total."
 
 
 def hour_tooltip(day: DayRow, hour: DayHour) -> str:
@@ -124,7 +124,8 @@ def hour_tooltip(day: DayRow, hour: DayHour) -> str:
     downtime = ", ".join(
         f"{CAUSE_TITLES[cause].label} {format_seconds(s)}" for cause, s in hour.row.downtime
     )
-    return f"{when}: {'; '.join(filter(None, (downtime, ', '.join(_figures(hour.row.hour)))))}"
+    figures = ", ".join(_figures(hour.row.hour))
+    return f"{when}: {'; '.join(filter(None, (downtime, figures)))}"
 
 
 def _figures(hour: Hour) -> Iterator[str]:
@@ -165,12 +166,12 @@ def _charts(rows: Sequence[HourRow]) -> Iterator[Chart]:
     if len(replies) > 1:
         typical, slowest = median(value for _, value in replies), max(v for _, v in replies)
         top = min(slowest, _CUT_AT_MEDIANS * typical) or 1.0
-        at = next(row.hour.at for row in rows if row.hour.round_trip_p95_ms == slowest)
+        slowest_at = next(row.hour.at for row in rows if row.hour.round_trip_p95_ms == slowest)
         cut = " Higher values are cut." if slowest > top else ""
         yield Chart(
             title="Round-trip time of heartbeats",
             description=f"95th percentile of each hour: mostly {format_milliseconds(typical)}, at"
-            f" most {format_milliseconds(slowest)} ({time_text(at)}).{cut}",
+            f" most {format_milliseconds(slowest)} ({time_text(slowest_at)}).{cut}",
             path=_path(rows, replies, (0.0, top)),
             top=format_milliseconds(top),
             bottom="0",
@@ -217,11 +218,12 @@ def _path(rows: Sequence[HourRow], points: Points, span: tuple[float, float]) ->
 def _x(at: datetime, rows: Sequence[HourRow]) -> float:
     first, last = rows[0].hour.at, rows[-1].hour.at
     share = (at - first) / (last - first) if last > first else 0.0
-    return round(_LEFT + share * (CHART_WIDTH - _LEFT - 4), 1)
+    return round(_LEFT + share * (_RIGHT - _LEFT), 1)
 
 
 def _y(value: float, span: tuple[float, float]) -> float:
-    share = (min(max(value, span[0]), span[1]) - span[0]) / ((span[1] - span[0]) or 1.0)
+    low, high = span
+    share = (min(max(value, low), high) - low) / ((high - low) or 1.0)
     return round(_BOTTOM - share * (_BOTTOM - _TOP), 1)
 
 

@@ -61,12 +61,14 @@ def is_self_assigned(address: str) -> bool:
     return ip.version == 4 and ip.is_link_local
 
 
-def _up(facts: SnapshotFacts) -> Iterator[tuple[str, Fields]]:
+def _active_interfaces(facts: SnapshotFacts) -> Iterator[tuple[str, Fields]]:
     return ((name, link) for name, link in facts.interfaces if link.flag("interface.up"))
 
 
 def _is_connected(facts: SnapshotFacts) -> bool:
-    addresses = (a for _, link in _up(facts) for a in link.texts("interface.addresses"))
+    addresses = (
+        a for _, link in _active_interfaces(facts) for a in link.texts("interface.addresses")
+    )
     return any(map(is_routable, addresses))
 
 
@@ -76,9 +78,11 @@ def _disconnected(facts: SnapshotFacts) -> tuple[Values, ...]:
 
 
 def _self_assigned(facts: SnapshotFacts) -> Iterator[tuple[str, Values]]:
-    """Yield each cable or Wi-Fi that has only a self-assigned address: its type, then its name and
-    address."""
-    for name, link in _up(facts):
+    """Yield the type, and the name and address, of interfaces with only a self-assigned address.
+
+    Interfaces without a cable or Wi-Fi are left out.
+    """
+    for name, link in _active_interfaces(facts):
         addresses, kind = link.texts("interface.addresses"), link.text("interface.type")
         address = next(filter(is_self_assigned, addresses), None)
         if address is not None and kind in PHYSICAL_TYPES and not any(map(is_routable, addresses)):
@@ -153,9 +157,9 @@ def _renewal_limit(facts: SnapshotFacts) -> timedelta:
     starts = parse_timestamp(facts.machine.text("network.service.tlsIssuedAt"))
     ends = parse_timestamp(facts.machine.text("network.service.tlsExpiresAt"))
     limit = timedelta(days=CERTIFICATE_DAYS)
-    return (
-        limit if starts is None or ends is None else min(limit, CERTIFICATE_LIFE * (ends - starts))
-    )
+    if starts is None or ends is None:
+        return limit
+    return min(limit, CERTIFICATE_LIFE * (ends - starts))
 
 
 def _untrusted(facts: SnapshotFacts) -> Iterator[Values]:
@@ -166,14 +170,14 @@ def _untrusted(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _wifi_weak(facts: SnapshotFacts) -> Iterator[Values]:
-    for name, link in _up(facts):
+    for name, link in _active_interfaces(facts):
         signal = link.number("interface.wifiSignalDbm")
         if signal is not None and signal <= WIFI_WEAK_DBM:
             yield {"interface": name, "signal": f"{signal:.0f} dBm"}
 
 
 def _link_slow(facts: SnapshotFacts) -> Iterator[Values]:
-    for name, link in _up(facts):
+    for name, link in _active_interfaces(facts):
         speed = link.number("interface.speedMegabitsPerSecond")
         is_half = link.text("interface.duplex") == "half"
         is_cable = link.text("interface.type") == "ethernet" and not _is_direct(link)
@@ -183,8 +187,7 @@ def _link_slow(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _is_direct(link: Fields) -> bool:
-    """Return whether a cable probably leads to a single device, such as a terminal, or to the
-    machine's management controller."""
+    """Return whether a cable probably leads to one device, such as the management controller."""
     addresses = link.texts("interface.addresses")
     has_only_self_assigned = any(map(is_self_assigned, addresses)) and not any(
         map(is_routable, addresses)

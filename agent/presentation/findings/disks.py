@@ -24,12 +24,12 @@ _MADE_READ_ONLY: Final = frozenset({"apfs", "overlay", "composefs", "erofs", "sq
 _WRITTEN_TO: Final = ("/home", "/opt", "/srv", "/tmp", "/var")  # noqa: S108 - names to look for
 
 
-def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Values]:
+def _disks(facts: SnapshotFacts, used_min: float, free_max: float) -> Iterator[Values]:
     """Yield the disks that programs write to and that have too little free space.
 
     Args:
-        used: A share from 0 to 1. At least this share must be used.
-        free: A number of bytes. Less than this must be free.
+        used_min: At least this share, from 0 to 1, is used.
+        free_max: Less than this number of bytes is free.
     """
     machine = facts.machine
     for mount in machine.names("disk", "usedFraction"):
@@ -38,15 +38,14 @@ def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Values]:
         is_written = not machine.flag(f"disk.{mount}.readOnly") or _shares_space(facts, mount)
         if used_share is None or free_bytes is None or not is_written:
             continue
-        if used_share >= used and free_bytes < free:
+        if used_share >= used_min and free_bytes < free_max:
             size = machine.number(f"disk.{mount}.sizeBytes")
             total_text = "" if size is None else f" of {format_bytes(size)}"
             yield {"mount": mount, "free": format_bytes(free_bytes) + total_text}
 
 
 def _shares_space(facts: SnapshotFacts, mount: str) -> bool:
-    """Return whether a mount is the read-only system of macOS, which shares its space with the
-    users' files."""
+    """Return whether a mount is the read-only system of macOS. User files share its space."""
     return mount == "/" and facts.machine.text("disk./.fileSystem") == "apfs"
 
 
@@ -62,12 +61,12 @@ def _filling(facts: SnapshotFacts) -> Iterator[Values]:
 
 def _read_only(facts: SnapshotFacts) -> Iterator[Values]:
     for mount in facts.machine.names("disk", "readOnly"):
-        kind = facts.machine.text(f"disk.{mount}.fileSystem")
+        file_system = facts.machine.text(f"disk.{mount}.fileSystem")
         # A disk without errors was made read-only on purpose. If the number of errors is unknown,
         # the disk may have some.
         can_have_errors = facts.machine.number(f"disk.{mount}.errors") != 0
         is_read_only = facts.machine.flag(f"disk.{mount}.readOnly")
-        if is_read_only and can_have_errors and _is_written_to(mount, kind):
+        if is_read_only and can_have_errors and _is_written_to(mount, file_system):
             yield {"mount": mount}
 
 
@@ -80,9 +79,9 @@ def _is_written_to(mount: str, file_system: str) -> bool:
 def _unreadable(facts: SnapshotFacts) -> Iterator[Values]:
     for mount in facts.machine.names("disk", "sizeBytes"):
         why = facts.machine.why_failed(f"disk.{mount}.sizeBytes")
-        kind = f"disk.{mount}.fileSystem"
+        key = f"disk.{mount}.fileSystem"
         # A card reader without a card is reported as a disk without a file system.
-        is_empty = facts.machine.is_known(kind) and not facts.machine.text(kind)
+        is_empty = facts.machine.is_known(key) and not facts.machine.text(key)
         if why is not None and not is_empty:
             yield {"mount": mount, "why": why}
 

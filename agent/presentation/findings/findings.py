@@ -10,7 +10,7 @@ from agent.presentation.findings.local_network import LOCAL_NETWORK_RULES
 from agent.presentation.findings.machine import MACHINE_RULES
 from agent.presentation.findings.printers import PRINTER_RULES
 from agent.presentation.findings.programs import PROGRAM_RULES
-from agent.presentation.findings.rule import Finding, Rule, detect, finding_of
+from agent.presentation.findings.rule import Finding, Rule, finding_of, match_rules
 from agent.presentation.findings.snapshot_facts import SnapshotFacts, facts_of
 from agent.presentation.findings.watched_devices import (
     WATCHED_NETWORK_RULES,
@@ -36,8 +36,8 @@ NETWORK_RULES: Final = (*PRINTER_RULES, *WATCHED_NETWORK_RULES, *LOCAL_NETWORK_R
 def findings_of(payload: NetworkPayload | ApplicationPayload) -> tuple[Finding, ...]:
     """Return the findings of a report, most severe first; empty if there are none."""
     if isinstance(payload, NetworkPayload):
-        return tuple(finding_of(*match) for match in detect(NETWORK_RULES, payload))
-    return tuple(finding_of(*match) for match in detect(APPLICATION_RULES, facts_of(payload)))
+        return tuple(finding_of(*match) for match in match_rules(NETWORK_RULES, payload))
+    return tuple(finding_of(*match) for match in match_rules(APPLICATION_RULES, facts_of(payload)))
 
 
 def verdict_of(findings: tuple[Finding, ...]) -> str:

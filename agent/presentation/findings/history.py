@@ -49,8 +49,8 @@ def _period(record: ReportedRecord, now: datetime, days: int = _WEEK_DAYS) -> st
     age = now - (record.since or now)
     if age < _DAY:
         return format_seconds(age.total_seconds(), units=1)
-    whole = min(days, math.ceil(age / _DAY))
-    return f"{whole} days" if whole > 1 else "24 hours"
+    day_count = min(days, math.ceil(age / _DAY))
+    return f"{day_count} days" if day_count > 1 else "24 hours"
 
 
 def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Values | None:
@@ -64,25 +64,25 @@ def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Val
     record, now = record_of(facts.machine), facts.taken_at
     if record is None or now is None:
         return None
-    of_cause = [incident for incident in record.incidents if incident.cause == cause]
-    today = [incident for incident in of_cause if now - incident.began_at <= _DAY]
+    incidents = [incident for incident in record.incidents if incident.cause == cause]
+    today = [incident for incident in incidents if now - incident.began_at <= _DAY]
     count_today = sum(incident.count for incident in today)
     is_rare = total.count < at_least and count_today < REPEATED_TODAY
     if is_rare and total.downtime_s < LONG_S:
         return None
-    count, downtime_s, period, hours = (
-        total.count, float(total.downtime_s), _period(record, now), record.hours,
-    )  # fmt: skip
     if count_today >= REPEATED_TODAY:
         count, period = count_today, _period(record, now, days=1)
         downtime_s = sum(incident.downtime_s for incident in today)
-        hours = tuple(row for row in hours if now - row.hour.at <= _DAY)
+        hours = tuple(row for row in record.hours if now - row.hour.at <= _DAY)
+    else:
+        count, period = total.count, _period(record, now)
+        downtime_s, hours = float(total.downtime_s), record.hours
     return {
         "times": times(count),
         "period": period,
         "duration": format_seconds(downtime_s),
         "hours": _peak_hours(hours, cause) if count >= MOSTLY_FROM else "",
-        "why": of_cause[0].evidence if of_cause else "the reason is not in the report",
+        "why": incidents[0].evidence if incidents else "the reason is not in the report",
     }
 
 
@@ -153,6 +153,7 @@ def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
 
     def detect(facts: SnapshotFacts) -> Iterator[Values]:
         now = facts.taken_at
+        # Searching the lines is faster than parsing the record.
         if now is None or not any(kind in line for line in facts.machine.texts(_EVENTS)):
             return
         record = record_of(facts.machine)
@@ -169,6 +170,7 @@ def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
 
 def _throttled(facts: SnapshotFacts) -> Iterator[Values]:
     for values in _events("processor-throttled", THROTTLED)(facts):
+        # The sentence needs a number of hours: "3", not "3 times".
         yield {**values, "times": values["times"].removesuffix(" times")}
 
 

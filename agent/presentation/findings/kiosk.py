@@ -8,8 +8,9 @@ from agent.presentation.findings.rule import NoteRule, ProblemRule, Rule, Values
 from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts
 from agent.presentation.humanize import percent
 
-HEAP_USED: Final = 0.75
-STORAGE_USED: Final = 0.9
+HEAP_USED_LIMIT: Final = 0.75
+STORAGE_USED_LIMIT: Final = 0.9
+"""Shares from 0 to 1. The rules `kiosk-leaking` and `kiosk-storage-full` match from them on."""
 
 
 def _unreadable(facts: SnapshotFacts) -> Iterator[Values]:
@@ -26,7 +27,7 @@ def _is_blank(machine: Fields) -> bool:
     return machine.flag("kiosk.painted") is False and not machine.flag("kiosk.errorPage")
 
 
-def _is_undecided(machine: Fields) -> bool:
+def _is_permission_undecided(machine: Fields) -> bool:
     is_prompt = machine.text("kiosk.localNetworkPermission") == "prompt"
     return is_prompt and not machine.texts("kiosk.localNetworkPolicies")
 
@@ -71,7 +72,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ProblemRule(
         "kiosk-blank",
         "kiosk.painted",
-        "false, and it is no error page",
+        "false, and the page is not the browser's error page",
         "The kiosk's page is blank: it has drawn nothing since it was loaded.",
         "reload it; if it stays blank, contact the developer of the page",
         once_if(_is_blank),
@@ -106,7 +107,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "display.count, kiosk.crashed",
         "no screen, with a kiosk whose browser answers",
         "The kiosk has no screen connected.",
-        "check that the screen is switched on, and its cable",
+        "check the screen's cable, and that the screen is switched on",
         once_if(_has_no_screen),
     ),
     WarningRule(
@@ -120,18 +121,18 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "kiosk-leaking",
         "browser.heapUsedBytes, browser.heapLimitBytes",
-        f"at least {percent(HEAP_USED)} of the limit",
+        f"at least {percent(HEAP_USED_LIMIT)} of the limit",
         "The kiosk's page uses {used} of memory; its limit is {limit}.",
         "reload it when the venue is closed; if it grows again, contact the developer of the page",
-        used_at_least("browser.heapUsedBytes", "browser.heapLimitBytes", HEAP_USED),
+        used_at_least("browser.heapUsedBytes", "browser.heapLimitBytes", HEAP_USED_LIMIT),
     ),
     WarningRule(
         "kiosk-storage-full",
         "browser.originUsageBytes, browser.originQuotaBytes",
-        f"at least {percent(STORAGE_USED)} of the quota",
+        f"at least {percent(STORAGE_USED_LIMIT)} of the quota",
         "The kiosk's page stores {used} of data; its limit is {limit}.",
         "free space on the disk, or clear the site's data",
-        used_at_least("browser.originUsageBytes", "browser.originQuotaBytes", STORAGE_USED),
+        used_at_least("browser.originUsageBytes", "browser.originQuotaBytes", STORAGE_USED_LIMIT),
     ),
     NoteRule(
         "kiosk-local-network-undecided",
@@ -140,6 +141,6 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "The kiosk's page has no permission yet for devices of the local network.",
         "if it prints to the network, set the policy LocalNetworkAccessAllowedForUrls for its"
         " address",
-        once_if(_is_undecided),
+        once_if(_is_permission_undecided),
     ),
 )

@@ -5,19 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from agent.presentation.findings.connectivity import (
-    OWN_ADDRESS_FIX,
-    is_routable,
-    is_self_assigned,
-)
-from agent.presentation.findings.rule import (
-    ONCE,
-    NoteRule,
-    ProblemRule,
-    Rule,
-    Values,
-    WarningRule,
-)
+from agent.presentation.findings.connectivity import OWN_ADDRESS_FIX, is_routable, is_self_assigned
+from agent.presentation.findings.rule import ONCE, NoteRule, ProblemRule, Rule, Values, WarningRule
 from agent.presentation.humanize import format_milliseconds
 from agent.wire.payloads.network import (
     MapHost,
@@ -35,7 +24,7 @@ the gateway could not be read."""
 _WIRELESS_NAMES: Final = ("wl", "Wi-Fi", "WLAN", "Wireless")
 """First characters of the names of Wi-Fi interfaces on Linux and Windows. On macOS, cable and Wi-Fi
 have the same names, such as ``en0``, and the contract has no field for the type. There, a Wi-Fi is
-judged like a cable. Application snapshots have the type (`connectivity.py`)."""
+treated like a cable. Application snapshots have the type (`connectivity.py`)."""
 _PROXY_ARP: Final = re.compile(r"(\S+) answers ARP for (\d+) addresses \(proxy ARP\)")
 
 
@@ -50,7 +39,7 @@ def are_gateways_known(payload: NetworkPayload) -> bool:
     return payload.unavailable.gateway in {None, NO_ROUTE}
 
 
-def _scanned(payload: NetworkPayload) -> NetworkMap | None:
+def _scanned_map(payload: NetworkPayload) -> NetworkMap | None:
     """Return the network map if the local network was scanned completely."""
     network = readable_map(payload)
     if network is None or payload.scope != "local-network":
@@ -58,14 +47,14 @@ def _scanned(payload: NetworkPayload) -> NetworkMap | None:
     return network if network.sources.scan.state == "succeeded" else None
 
 
-def _in_use(network: NetworkMap) -> tuple[MapInterface, ...]:
+def _connected_interfaces(network: NetworkMap) -> tuple[MapInterface, ...]:
     """Return the interfaces with an address that is valid beyond their link."""
     return tuple(i for i in network.interfaces if any(is_routable(a.address) for a in i.addresses))
 
 
 def _disconnected(payload: NetworkPayload) -> tuple[Values, ...]:
     network = readable_map(payload)
-    return ONCE if network is not None and not _in_use(network) else ()
+    return ONCE if network is not None and not _connected_interfaces(network) else ()
 
 
 def _self_assigned(payload: NetworkPayload) -> Iterator[tuple[bool, Values]]:
@@ -75,15 +64,15 @@ def _self_assigned(payload: NetworkPayload) -> Iterator[tuple[bool, Values]]:
     wireless and the machine has another connection.
     """
     network = readable_map(payload)
-    for link in network.interfaces if network is not None else ():
+    if network is None:
+        return
+    for link in network.interfaces:
         addresses = [address.address for address in link.addresses]
         self_assigned = next(filter(is_self_assigned, addresses), None)
-        if (
-            network is not None
-            and self_assigned is not None
-            and not any(map(is_routable, addresses))
-        ):
-            is_direct = bool(_in_use(network)) and not link.name.startswith(_WIRELESS_NAMES)
+        if self_assigned is not None and not any(map(is_routable, addresses)):
+            is_direct = bool(_connected_interfaces(network)) and not link.name.startswith(
+                _WIRELESS_NAMES
+            )
             yield is_direct, {"interface": link.name, "address": self_assigned}
 
 
@@ -97,7 +86,7 @@ def _direct_cable(payload: NetworkPayload) -> Iterator[Values]:
 
 def _without_gateway(payload: NetworkPayload) -> tuple[Values, ...]:
     network = readable_map(payload)
-    if network is None or not are_gateways_known(payload) or not _in_use(network):
+    if network is None or not are_gateways_known(payload) or not _connected_interfaces(network):
         return ()
     return () if any(link.gateways for link in network.interfaces) else ONCE
 
@@ -111,20 +100,19 @@ def _gateway_unanswered(payload: NetworkPayload) -> Iterator[Values]:
 
     The other hosts show that the link was scanned and that MAC addresses can be read.
     """
-    network = _scanned(payload)
+    network = _scanned_map(payload)
+    if network is None:
+        return
     for gateway in _gateways(network):
-        hosts = network.hosts if network else ()
-        hosts_of_link = (h for h in hosts if h.interface_name == gateway.interface_name)
-        is_scanned = ":" not in gateway.address  # the scan only tries IPv4 addresses
-        if (
-            is_scanned
-            and not _is_present(gateway)
-            and any(_is_present(h) and h.mac_address for h in hosts_of_link)
-        ):
+        if ":" in gateway.address or _is_present(gateway):  # the scan only tries IPv4 addresses
+            continue
+        hosts_of_link = [h for h in network.hosts if h.interface_name == gateway.interface_name]
+        if any(_is_present(host) and host.mac_address for host in hosts_of_link):
             yield {"gateway": gateway.address}
 
 
 def _is_present(host: MapHost) -> bool:
+    """Return whether a host other than this machine answered."""
     return "local" not in host.sources and (
         host.reachability == "reachable" or host.mac_address is not None
     )
@@ -137,7 +125,7 @@ def _gateway_slow(payload: NetworkPayload) -> Iterator[Values]:
 
 
 def _alone(payload: NetworkPayload) -> Iterator[Values]:
-    network = _scanned(payload)
+    network = _scanned_map(payload)
     gateways = _gateways(network)
     if network is None or not gateways:
         return
@@ -174,13 +162,13 @@ def _failed_sources(payload: NetworkPayload) -> Iterator[Values]:
     network = payload.network_map
     if network is None:
         return
-    for what, source in (
+    for step, source in (
         ("Reading the interfaces", network.sources.interfaces),
         ("Scanning the network", network.sources.scan),
         ("Receiving announcements (mDNS)", network.sources.mdns),
     ):
         if isinstance(source, SourceFailed):
-            yield {"what": what, "why": source.reason}
+            yield {"what": step, "why": source.reason}
 
 
 def _proxies(payload: NetworkPayload) -> Iterator[Values]:
@@ -293,7 +281,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
     NoteRule(
         "own-address-only",
         "networkMap.interfaces[].addresses",
-        "an interface that is no Wi-Fi has only an address of 169.254.0.0/16, on a machine with"
+        "an interface that is not Wi-Fi has only an address of 169.254.0.0/16, on a machine with"
         " another connection",
         "The interface {interface} has only a self-assigned address: {address}.",
         OWN_ADDRESS_FIX,

@@ -6,15 +6,11 @@ from typing import Final
 from agent.presentation.findings.conditions import at_least, if_flag
 from agent.presentation.findings.rule import NoteRule, ProblemRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
-from agent.presentation.humanize import (
-    format_bytes,
-    format_milliseconds,
-    format_seconds,
-    percent,
-)
+from agent.presentation.humanize import format_bytes, format_milliseconds, format_seconds, percent
 
 _GIB: Final = 1024**3
 
+# Thresholds of the rules below. Shares are from 0 to 1.
 MEMORY_USED, MEMORY_FREE = 0.92, 1 * _GIB
 SWAP_USED, SWAP_MEMORY_USED = 0.8, 0.8
 STALLED_BY_MEMORY: Final = 0.1

@@ -41,9 +41,9 @@ def _moved(payload: NetworkPayload) -> Iterator[Values]:
         yield _values(printer) | addresses
 
 
-def _unjudged(payload: NetworkPayload) -> Iterator[Values]:
+def _in_unknown_state(payload: NetworkPayload) -> Iterator[Values]:
     # Many systems cannot detect whether a USB or Bluetooth printer is connected, so the unknown
-    # state of such a printer is no finding.
+    # state of such a printer is not a finding.
     network = (p for p in _with_status(payload, "unknown") if p.transport == "network")
     return map(_values, network)
 
@@ -101,6 +101,6 @@ PRINTER_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "unknown, for a printer on the network",
         "{printer} {at} has an unknown state.",
         "the reason is listed under Printers",
-        _unjudged,
+        _in_unknown_state,
     ),
 )

@@ -156,6 +156,7 @@ def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
 
 def _complaints(facts: SnapshotFacts, queue: str, ignored_reasons: Container[str]) -> str:
     reasons = facts.machine.texts(f"printqueue.{queue}.reasons")
+    # A reason can end with its severity (RFC 8011, section 5.4.12).
     bare_reasons = (
         reason if reason in _ATTENTION else reason.removesuffix("-error").removesuffix("-warning")
         for reason in reasons

@@ -29,7 +29,7 @@ class Rule(Generic[Facts]):
 
     Args:
         fields: The fields that ``detect`` reads, for the documentation.
-        when: The condition that ``detect`` checks, for the documentation.
+        condition: What ``detect`` checks, for the documentation.
         sentence: What is wrong, with placeholders for the values of one match.
         fix: What to do: an imperative without a full stop. It may have placeholders whose values
             are the same for all matches.
@@ -40,7 +40,7 @@ class Rule(Generic[Facts]):
     severity: ClassVar[Severity]
     code: str
     fields: str
-    when: str
+    condition: str
     sentence: str
     fix: str
     detect: Detect[Facts]
@@ -48,11 +48,11 @@ class Rule(Generic[Facts]):
 
     def sentence_of(self, values: Values) -> str:
         """Return the sentence of one match, in plain text."""
-        return _filled_in(self.sentence, values)
+        return _fill_in(self.sentence, values)
 
     def fix_of(self, values: Values) -> str:
         """Return the fix, with the values of one match."""
-        return _filled_in(self.fix, values)
+        return _fill_in(self.fix, values)
 
 
 class ProblemRule(Rule[Facts]):
@@ -67,7 +67,7 @@ class NoteRule(Rule[Facts]):
     severity = "muted"
 
 
-def _filled_in(text: str, values: Values) -> str:
+def _fill_in(text: str, values: Values) -> str:
     names = {name: shorten(value, NAME_LENGTH) for name, value in values.items()}
     return plain(text.format_map(names))
 
@@ -99,7 +99,7 @@ class Finding:
         return f"{self.fix[:1].upper()}{self.fix[1:]}."
 
 
-def detect(
+def match_rules(
     rules: Iterable[Rule[Facts]], facts: Facts
 ) -> list[tuple[Rule[Facts], tuple[Values, ...]]]:
     """Return the rules that match and their matches, most severe first.

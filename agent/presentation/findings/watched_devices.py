@@ -12,16 +12,15 @@ from agent.wire.payloads.watched_devices import KIND_WORDS, WatchedLine, Watched
 T = TypeVar("T")
 
 
-def _in_snapshot(facts: SnapshotFacts) -> Iterator[WatchedLine]:
+def _devices_in_snapshot(facts: SnapshotFacts) -> Iterator[WatchedLine]:
     machine = facts.machine
     for name in machine.names("device", "present"):
-        prefix, is_present = f"device.{name}", machine.flag(f"device.{name}.present")
-        moved_from, other_mac = (
-            machine.text(f"{prefix}.movedFrom"),
-            machine.text(f"{prefix}.otherMac"),
-        )
+        prefix = f"device.{name}"
+        is_present = machine.flag(f"{prefix}.present")
         if is_present is None:
             continue
+        moved_from = machine.text(f"{prefix}.movedFrom")
+        other_mac = machine.text(f"{prefix}.otherMac")
         state: WatchedState = "moved" if moved_from else "present"
         if not is_present:
             state = "replaced" if other_mac else "absent"
@@ -91,7 +90,7 @@ def _rules(
 
 _PRESENT: Final = "device.<name>.present"
 WATCHED_SNAPSHOT_RULES: Final = _rules(
-    _in_snapshot,
+    _devices_in_snapshot,
     (
         "device.<name>.movedFrom, device.<name>.address",
         f"{_PRESENT}, device.<name>.otherMac, device.<name>.address",

@@ -40,6 +40,7 @@ def kind_of(
         return "machine"
     if is_gateway or "gateway" in host.sources:
         return "router"
+    # The endpoints of matched printers, or else all that print.
     print_endpoints = [e for e in host_endpoints if e.matched_printer_ids] or [
         e for e in host_endpoints if _types(host, e.port) & evidence.PRINT_TYPES
     ]
@@ -107,5 +108,5 @@ def _by_port(host: MapHost) -> HostKind | None:
 
 
 def _by_pattern(patterns: Patterns, texts: Iterable[str]) -> HostKind | None:
-    words = tuple(texts)
-    return next((k for k, pattern in patterns if any(pattern.search(t) for t in words)), None)
+    texts = tuple(texts)
+    return next((kind for kind, pattern in patterns if any(map(pattern.search, texts))), None)

@@ -55,10 +55,10 @@ class Registry:
         """Return the maker for a MAC address of 6 bytes; "" if the registry has none."""
         # The highest possible record of a block that contains the address.
         highest_record = mac[:4] + bytes([mac[4] | 0x0F])
-        at = bisect_right(range(self._count), highest_record, key=lambda n: self._record(n)[0]) - 1
-        if at < 0:
+        count = bisect_right(range(self._count), highest_record, key=lambda n: self._record(n)[0])
+        if not count:
             return ""
-        block, name = self._record(at)
+        block, name = self._record(count - 1)  # the last record that is not above the highest one
         if (prefix_index := block[4] & 0x0F) >= len(BLOCK_BITS):
             return ""
         shift = 40 - BLOCK_BITS[prefix_index]

@@ -17,11 +17,11 @@ NAMED_MAX: Final = 3
 def printers_verdict(payload: NetworkPayload) -> tuple[str, Severity]:
     """Return one sentence about the printers, and its severity."""
     verdict, severity = verdict_on(payload.printers)
-    on_network = _on_network(payload) if payload.printers == () else ""
+    on_network = _describe_discovered(payload) if payload.printers == () else ""
     return (f"{verdict.removesuffix('.')}; {on_network}." if on_network else verdict), severity
 
 
-def _on_network(payload: NetworkPayload) -> str:
+def _describe_discovered(payload: NetworkPayload) -> str:
     """Return the number of printers on the network, and the first ones with their addresses.
 
     For example: ``2 discovered on the network: TM-T88VI at 192.168.1.50, Bar at .51``.

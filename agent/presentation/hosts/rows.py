@@ -67,10 +67,10 @@ class HostRow:
 
     @property
     def title(self) -> str:
-        return self.name or self.model or next(iter(self.what), self.address)
+        return self.name or self.model or next(iter(self.identity_facts), self.address)
 
     @property
-    def what(self) -> tuple[str, ...]:
+    def identity_facts(self) -> tuple[str, ...]:
         """Return the kind, the model and the maker, as far as they are known.
 
         The maker is left out if the model contains a word of its name.
@@ -81,9 +81,9 @@ class HostRow:
         return tuple(filter(None, (kind, self.model, "" if is_repeated else self.maker)))
 
     @property
-    def where(self) -> tuple[str, ...]:
+    def address_facts(self) -> tuple[str, ...]:
         """Return the addresses, the latency, and the host name if ``name`` differs from it."""
-        is_repeated = _letters(self.hostname) == _letters(self.name)
+        is_repeated = _alphanumeric(self.hostname) == _alphanumeric(self.name)
         facts = (self.address, "" if is_repeated else self.hostname, self.mac_address, self.latency)
         return tuple(filter(None, facts))
 
@@ -128,11 +128,9 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
             kind = kind if printers or kind in ("machine", "router") else "watched"
             name = shorten(device.name, NAME_LENGTH)
             return replace(basic_row, name=name, kind=kind, watched_kind=device.kind)
-        return (
-            replace(basic_row, name=basic_row.name or _own_name(payload))
-            if kind == "machine"
-            else basic_row
-        )
+        if kind == "machine":
+            return replace(basic_row, name=basic_row.name or _own_name(payload))
+        return basic_row
 
     return tuple(map(row, (*hosts, *unmapped_hosts)))
 
@@ -160,6 +158,7 @@ _NAMELESS: Final = 4
 
 
 def _rank(row: HostRow) -> int:
+    """Return the position of a host in the order of `by_interest`. Hosts can share a position."""
     if row.kind in ("machine", "router"):
         return 0
     if row.printers or row.watched_kind or row.kind == "printer":
@@ -276,5 +275,6 @@ def _expected_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def _letters(text: str) -> str:
+def _alphanumeric(text: str) -> str:
+    """Return the letters and digits of a text in lower case."""
     return re.sub(r"[\W_]", "", text).casefold()

@@ -37,28 +37,30 @@ _NAMES: Final[Mapping[str, str]] = {
     "web page": "http https",
     "Apple device": "companion-link apple-mobdev2 rdlink remotepairing iphone~sync",
 }
-_ORDER: Final = {words: place for place, words in enumerate(_NAMES)}
-"""The order of the descriptions: the purpose of a device, then common services. Services that are
-not in `_NAMES` follow."""
-_LABELS: Final = {
-    name.replace("~", " "): words for words, names in _NAMES.items() for name in names.split()
+"""The names of services by their description, in the order in which descriptions are listed: the
+purpose of a device, then common services. A name is a DNS-SD type without its underscore, or a name
+that collectors give to a port. A ``~`` stands for a blank."""
+_ORDER: Final = {description: position for position, description in enumerate(_NAMES)}
+_DESCRIPTIONS: Final = {
+    name.replace("~", " "): description
+    for description, names in _NAMES.items()
+    for name in names.split()
 }
-"""The description of each DNS-SD type (without its underscore) and of each name that collectors
-give to a port. The keys are in lower case."""
+"""The description of each name. The keys are in lower case."""
 
 _NO_SERVICE: Final = frozenset({"device-info"})
 """DNS-SD types that do not announce a service."""
 
 _PORT_NAME: Final = re.compile(r"port \d+|.* \(\d+\)")
-"""The names that collectors give to a port if they know no better one: ``port 4711``,
+"""The names that collectors give to a port if they have no better one: ``port 4711``,
 ``HTTP (8008)``."""
 
 
 @dataclass(slots=True)
-class _Port:
+class _PortServices:
     """The descriptions of the services of a port, and whether one of the services answered."""
 
-    words: dict[str, None] = field(default_factory=dict)
+    descriptions: dict[str, None] = field(default_factory=dict)
     is_reached: bool = False
 
 
@@ -74,42 +76,43 @@ def describe_services(
     known_text = "\n".join(known).casefold()
     titles: dict[float, str] = {endpoint.port: _title(endpoint) for endpoint in endpoints}
     offers = [
-        (word, port, number)
+        (description, port, number)
         for number, port in _ports(services).items()
-        for word in port.words or ("",)
+        for description in port.descriptions or ("",)
     ]
-    ports_of: dict[tuple[str, str, bool], list[str]] = {}
-    for word, port, number in sorted(offers, key=lambda offer: _ORDER.get(offer[0], len(_ORDER))):
+    offers.sort(key=lambda offer: _ORDER.get(offer[0], len(_ORDER)))
+    numbers_by_line: dict[tuple[str, str, bool], list[str]] = {}
+    for description, port, number in offers:
         title = titles.get(number, "")
-        is_known = title.casefold() in f"{known_text}\n{word.casefold()}"
+        is_known = title.casefold() in f"{known_text}\n{description.casefold()}"
         known_text += f"\n{title.casefold()}"
-        key = (word, "" if is_known else f" “{title}”", port.is_reached)
-        ports_of.setdefault(key, []).extend([f"{number:.0f}"] if number else [])
-    lines = [_line(*key, numbers) for key, numbers in ports_of.items()]
+        line = (description, "" if is_known else f" “{title}”", port.is_reached)
+        numbers = numbers_by_line.setdefault(line, [])
+        if number:
+            numbers.append(f"{number:.0f}")
+    lines = [_line(*line, numbers) for line, numbers in numbers_by_line.items()]
     omitted_count = len(lines) - SERVICES_LISTED_MAX
-    return (
-        (*lines[:SERVICES_LISTED_MAX], f"and {omitted_count} more")
-        if omitted_count > 0
-        else tuple(lines)
-    )
+    if omitted_count > 0:
+        lines = [*lines[:SERVICES_LISTED_MAX], f"and {omitted_count} more"]
+    return tuple(lines)
 
 
 def is_port_name(text: str) -> bool:
     """Return whether a label is only the usual name of a port."""
-    return bool(_PORT_NAME.fullmatch(text)) or text.lower() in _LABELS
+    return bool(_PORT_NAME.fullmatch(text)) or text.lower() in _DESCRIPTIONS
 
 
-def _ports(services: Iterable[MapService]) -> dict[float, _Port]:
+def _ports(services: Iterable[MapService]) -> dict[float, _PortServices]:
     """Return the descriptions of each port from all its services."""
-    ports: dict[float, _Port] = {}
+    ports: dict[float, _PortServices] = {}
     for service in services:
         name = _service_name(service)
         if name.lower() in _NO_SERVICE:
             continue
-        port = ports.setdefault(service.port, _Port())
+        port = ports.setdefault(service.port, _PortServices())
         port.is_reached |= bool(service.reachable)
-        if word := _LABELS.get(name.lower().partition(" (")[0], name):
-            port.words[word] = None
+        if description := _DESCRIPTIONS.get(name.lower().partition(" (")[0], name):
+            port.descriptions[description] = None
     return ports
 
 
@@ -122,11 +125,11 @@ def _service_name(service: MapService) -> str:
     return "" if name == f"port {service.port:.0f}" else name.removeprefix("_").partition("._")[0]
 
 
-def _line(word: str, title: str, is_reached: bool, ports: list[str]) -> str:
+def _line(description: str, title: str, is_reached: bool, ports: list[str]) -> str:
     facts = ", ".join(ports if is_reached or not ports else (*ports, "announced only"))
-    if not word:
+    if not description:
         return f"port {facts}{title}"
-    return f"{word}{title} ({facts})" if facts else f"{word}{title}"
+    return f"{description}{title} ({facts})" if facts else f"{description}{title}"
 
 
 def _title(endpoint: Endpoint) -> str:

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from agent.presentation.hosts.evidence import HOST_KINDS, KIND_LABELS, HostKind
 from agent.presentation.hosts.rows import HostRow, host_rows
+from agent.presentation.humanize import counted
 from agent.presentation.network_rows import PrinterRow, printer_rows
 from agent.presentation.page.ring_layout import BOX_WIDTH, Layout, Point, lay_out
 from agent.presentation.page.text_width import fit, wrap
@@ -45,7 +46,7 @@ class Node:
     """
 
     host: HostRow
-    place: Point
+    position: Point
     label: tuple[str, ...]
     detail: str
     tooltip: str
@@ -55,7 +56,7 @@ class Node:
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
     kind: HostKind
-    words: str
+    label: str
     count: int
 
 
@@ -66,7 +67,7 @@ class Diagram:
     Args:
         description: The text alternative of the drawing.
         missing_printers: Names of network printers that belong to no host of the drawing.
-        not_drawn: Number of hosts that are left out because of DOTS_MAX.
+        omitted_count: Number of hosts that are left out because of DOTS_MAX.
     """
 
     layout: Layout
@@ -76,7 +77,7 @@ class Diagram:
     legend: tuple[LegendEntry, ...]
     description: str
     missing_printers: tuple[str, ...]
-    not_drawn: int
+    omitted_count: int
 
     @property
     def has_printers(self) -> bool:
@@ -116,17 +117,17 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
         layout=layout,
         centre=_node(centre, Point(0.0, 0.0), printers),
         boxes=tuple(
-            _node(row, place, printers)
-            for row, place in zip(sorted_rows[:labelled_count], layout.boxes, strict=True)
+            _node(row, position, printers)
+            for row, position in zip(sorted_rows[:labelled_count], layout.boxes, strict=True)
         ),
         dots=tuple(
-            _node(row, place, printers, is_dot=True)
-            for row, place in zip(dots, layout.dots, strict=True)
+            _node(row, position, printers, is_dot=True)
+            for row, position in zip(dots, layout.dots, strict=True)
         ),
         legend=_legend(hosts),
         description=_description(hosts),
         missing_printers=_missing_printers(hosts, printers),
-        not_drawn=len(sorted_rows) - labelled_count - len(dots),
+        omitted_count=len(sorted_rows) - labelled_count - len(dots),
     )
 
 
@@ -148,12 +149,12 @@ def _important_count(sorted_rows: list[HostRow]) -> int:
 
 
 def _node(
-    row: HostRow, place: Point, printers: dict[str, PrinterRow], *, is_dot: bool = False
+    row: HostRow, position: Point, printers: dict[str, PrinterRow], *, is_dot: bool = False
 ) -> Node:
     statuses = [printers[name].status for name in row.printers if name in printers]
     return Node(
         host=row,
-        place=place,
+        position=position,
         label=() if is_dot else wrap(_label(row), _TEXT_WIDTH, NAME_SIZE),
         detail="" if is_dot else fit(_detail(row), _TEXT_WIDTH, DETAIL_SIZE, keep_end=6),
         tooltip=_tooltip(row),
@@ -211,8 +212,8 @@ def _legend(hosts: tuple[HostRow, ...]) -> tuple[LegendEntry, ...]:
 
 
 def _description(hosts: tuple[HostRow, ...]) -> str:
-    counts = ", ".join(f"{entry.count} {entry.words}" for entry in _legend(hosts))
-    return f"Network map of {len(hosts)} hosts: {counts}"
+    counts = ", ".join(f"{entry.count} {entry.label}" for entry in _legend(hosts))
+    return f"Network map of {counted(len(hosts), 'host')}: {counts}"
 
 
 def _missing_printers(

@@ -31,7 +31,7 @@ _BOX_REACH: Final = 0.5 * 2 ** (1 / _EXPONENT)
 _DOT_STEP: Final = 1.35 * DOT_DIAMETER
 """Minimum distance between adjacent dots along a ring, and distance of the rings of dots,
 in pixels."""
-_ROOM: Final = {1: 1.3, 2: 1.12}
+_SPACING: Final = {1: 1.3, 2: 1.12}
 """Factor for the space of a box, by the number of rings. Boxes on few rings get more space, unless
 the layout has dots."""
 
@@ -62,8 +62,8 @@ class Layout:
 def lay_out(boxes: int, dots: int) -> Layout:
     """Place ``boxes`` labelled boxes and ``dots`` dots around a box in the centre."""
     counts = _shares(boxes)
-    room = _ROOM.get(len(counts), 1.0) if not dots else 1.0
-    box = Point(BOX_WIDTH * room, BOX_HEIGHT * room)
+    spacing = _SPACING.get(len(counts), 1.0) if not dots else 1.0
+    box = Point(BOX_WIDTH * spacing, BOX_HEIGHT * spacing)
     points: list[Point] = []
     rings: list[tuple[Point, ...]] = []
     for number, count in enumerate(counts, start=1):
@@ -72,7 +72,7 @@ def lay_out(boxes: int, dots: int) -> Layout:
         rings.append(_outline(radius * box.x, radius * box.y))
     reach = len(counts) * _RING_STEP + _BOX_REACH
     half = Point(reach * box.x, reach * box.y)
-    dot_points, half = _around(half, dots)
+    dot_points, half = _place_dots(half, dots)
     return Layout(
         width=2 * (half.x + MARGIN),
         height=2 * (half.y + MARGIN),
@@ -122,7 +122,7 @@ def _are_apart(points: tuple[Point, ...]) -> bool:
     )
 
 
-def _around(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
+def _place_dots(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
     """Place the dots on rings around the boxes. Return them, and half the size of the layout.
 
     ``inner`` is half the size of the area with the boxes.

@@ -26,11 +26,11 @@ def fit(text: str, width: float, font_size: float, *, keep_end: int = 0) -> str:
     end = text[len(text) - keep_end :]
     while end and estimated_width("…" + end, font_size) > width:
         end = end[1:]
-    room = width - estimated_width("…" + end, font_size)
+    remaining_width = width - estimated_width("…" + end, font_size)
     start = ""
     for character in text[: len(text) - keep_end]:
-        room -= font_size * _width(character)
-        if room < 0:
+        remaining_width -= font_size * _width(character)
+        if remaining_width < 0:
             break
         start += character
     return f"{start.rstrip()}…{end}"

@@ -51,7 +51,7 @@ def _connection(payload: ApplicationPayload) -> Iterator[RenderableType]:
 def _entry(entry: Entry) -> tuple[Text, Text]:
     duration = f"{entry.duration}: " if entry.duration else ""
     style = "dim" if entry.severity == "muted" else ""
-    return words(entry.when, "dim"), words(f"{duration}{entry.what}", style)
+    return words(entry.when, "dim"), words(f"{duration}{entry.text}", style)
 
 
 def _group(group: Group) -> Iterator[RenderableType]:

@@ -48,7 +48,7 @@ def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
 
 
 def _printer(row: PrinterRow) -> tuple[Text, Text]:
-    facts = stacked(words(row.name, "bold"), words(row.reason), words(row.place, "dim"))
+    facts = stacked(words(row.name, "bold"), words(row.reason), words(row.address_text, "dim"))
     return styled(row.status, row.severity), facts
 
 
@@ -80,7 +80,7 @@ def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:
 
 def _host(row: HostRow) -> tuple[Text, Text]:
     tags = (words(f"printer {name}", "magenta") for name in row.printers)
-    details = [fact for fact in row.what if fact != row.title]
+    details = [fact for fact in row.identity_facts if fact != row.title]
     offers = filter(None, (", ".join(row.services), row.latency))
     return (
         stacked(words(row.address), words(row.mac_address, "dim")),
@@ -92,7 +92,7 @@ def _host(row: HostRow) -> tuple[Text, Text]:
 
 
 def _further_host(row: HostRow) -> tuple[Text, Text]:
-    return words(row.address), _joined(*map(words, (*row.what, *row.services)))
+    return words(row.address), _joined(*map(words, (*row.identity_facts, *row.services)))
 
 
 def _joined(*parts: Text) -> Text:

@@ -1,1 +1,1 @@
-"""The connectivity record: finds the cause of an interruption, and builds incidents. Pure."""
+"""The connectivity record: finds the cause of an interruption, and builds incidents."""

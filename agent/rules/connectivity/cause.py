@@ -76,7 +76,8 @@ class Sample:
 
     Args:
         link: this machine's side of the path.
-        conflict: the address of this machine or of its gateway, if another machine also uses it.
+        conflicting_address: the address of this machine or of its gateway, if another machine also
+            uses it.
         gateway_answers: the gateway answers ARP or Neighbor Discovery.
         name_servers: the answers to a query for the service's name. Empty if the service's address
             needs no query.
@@ -87,7 +88,7 @@ class Sample:
     """
 
     link: LinkState = LinkState()
-    conflict: str | None = None
+    conflicting_address: str | None = None
     gateway_answers: bool | None = None
     name_servers: tuple[NameServer, ...] = ()
     service: ServiceAnswer | None = None
@@ -108,11 +109,11 @@ def diagnose(sample: Sample) -> Diagnosis | None:
     if sample.refusal is not None:
         return sample.refusal
     if sample.service in ("reply", "connected", "refused"):
-        return _without_names(sample) or _refused(sample)
-    return _on_this_machine(sample) or _at_the_gateway(sample) or _beyond(sample)
+        return _name_servers_silent(sample) or _refused(sample)
+    return _on_this_machine(sample) or _at_the_gateway(sample) or _beyond_the_gateway(sample)
 
 
-def _without_names(sample: Sample) -> Diagnosis | None:
+def _name_servers_silent(sample: Sample) -> Diagnosis | None:
     """Return a diagnosis if no name server answers, although the service was reached."""
     servers = sample.name_servers
     if not servers or any(server.answer == "answer" for server in servers):
@@ -133,8 +134,10 @@ def _on_this_machine(sample: Sample) -> Diagnosis | None:
         return Diagnosis("link-down", f"{interface} has no link")
     if sample.link.addresses == ():
         return Diagnosis("no-address", f"{interface} has a link but no address")
-    if sample.conflict is not None:
-        return Diagnosis("address-conflict", f"another machine also uses {sample.conflict}")
+    if sample.conflicting_address is not None:
+        return Diagnosis(
+            "address-conflict", f"another machine also uses {sample.conflicting_address}"
+        )
     return None
 
 
@@ -148,7 +151,7 @@ def _at_the_gateway(sample: Sample) -> Diagnosis | None:
     return None
 
 
-def _beyond(sample: Sample) -> Diagnosis | None:
+def _beyond_the_gateway(sample: Sample) -> Diagnosis | None:
     """Return the cause if this machine and the gateway have no fault."""
     if sample.service is None:
         return None
@@ -173,7 +176,7 @@ def _failures(servers: Sequence[NameServer], *silent_others: str) -> str:
     failing = _names(server for server in servers if server.answer == "failure")
     silent = [*_names(s for s in servers if s.answer == "silent"), *silent_others]
     parts = (("an error from", failing), ("no answer from", silent))
-    return " and ".join(f"{words} {' and '.join(names)}" for words, names in parts if names)
+    return " and ".join(f"{start} {' and '.join(names)}" for start, names in parts if names)
 
 
 def _names(servers: Iterable[NameServer]) -> list[str]:

@@ -28,11 +28,8 @@ def machine_events(before: MachineState, after: MachineState, at: datetime) -> I
     """Yield an event if memory ran out or the disk became full between two states."""
     kills = (after.memory_kills or 0) - (before.memory_kills or 0)
     if before.memory_kills is not None and kills > 0:
-        yield Event(
-            "memory-exhausted",
-            at,
-            f"{kills} {'program was' if kills == 1 else 'programs were'} ended",
-        )
+        programs_were = "program was" if kills == 1 else "programs were"
+        yield Event("memory-exhausted", at, f"{kills} {programs_were} ended")
     if _is_full(after) and not _is_full(before):
         yield Event("disk-full", at, f"{(after.free_bytes or 0) // 2**20} MiB are free")
 
@@ -44,7 +41,7 @@ def _is_full(state: MachineState) -> bool:
 def link_events(
     before: LinkState, after: LinkState, at: datetime, *, has_conflict: bool = False
 ) -> Iterator[Event]:
-    """Yield what has changed. A part that is missing in one of the states is no change.
+    """Yield what has changed. A part that is missing in one of the states does not count.
 
     With ``has_conflict``, two machines use the gateway's address. The gateway's MAC then changes
     back and forth, so these changes are left out.

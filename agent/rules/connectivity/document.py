@@ -32,11 +32,7 @@ def record_document(
         ],
         "events": [{**asdict(event), "at": _timestamp(event.at)} for event in history.events],
         "hours": [
-            {
-                **asdict(row.hour),
-                "at": _timestamp(row.hour.at),
-                "downtime_s": dict(row.downtime),
-            }
+            {**asdict(row.hour), "at": _timestamp(row.hour.at), "downtime_s": dict(row.downtime)}
             for row in hour_rows(history, history.since, until, UTC)
         ],
     }

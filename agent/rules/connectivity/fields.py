@@ -63,7 +63,7 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
     ]  # fmt: skip
     hours = hour_rows(history, now - WEEK, now, zone)
     last_24_hours = [hour for hour in history.hours if now - DAY <= hour.at <= now]
-    times = [hour.round_trip_p95_ms for hour in last_24_hours if hour.round_trip_p95_ms is not None]
+    round_trips_ms = [ms for hour in last_24_hours if (ms := hour.round_trip_p95_ms) is not None]
     signals = [hour.signal_dbm for hour in last_24_hours if hour.signal_dbm is not None]
     # In the order of `_KEYS`.
     values: tuple[FieldValue | None, ...] = (
@@ -76,7 +76,7 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
         tuple(_worst_hours(of_week, zone)),
         _newest(incident_line(incident) for incident in history.incidents),
         _newest(event_line(event) for event in history.events),
-        round(median(times), 1) if times else None,
+        round(median(round_trips_ms), 1) if round_trips_ms else None,
         min(signals, default=None),
         len(roams),
         tuple(clip(hour_line(row)) for row in hours),
@@ -108,7 +108,7 @@ def _totals(selected: Iterable[Interruption]) -> Iterator[CauseTotal]:
 def _worst_hours(selected: Iterable[Interruption], zone: tzinfo | None) -> Iterator[str]:
     counts = Counter(interruption.began_at.astimezone(zone).hour for interruption in selected)
     worst = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:WORST_HOURS_MAX]
-    return (f"{hour:02}:00: {count} incident{'s'[: count != 1]}" for hour, count in worst)
+    return (f"{hour:02}:00: {count} incident{'' if count == 1 else 's'}" for hour, count in worst)
 
 
 def _newest(lines: Iterable[str]) -> tuple[str, ...]:

@@ -47,12 +47,11 @@ def interruptions(
             continue
         for interruption in _interruptions(incident, until):
             if interruption.began_at < until and (
-                interruption.ended_at > since or interruption.began_at >= since
+                interruption.ended_at > since
+                or interruption.began_at >= since  # of length 0, at the time ``since``
             ):
-                began_at, ended_at = (
-                    max(interruption.began_at, since),
-                    min(interruption.ended_at, until),
-                )
+                began_at = max(interruption.began_at, since)
+                ended_at = min(interruption.ended_at, until)
                 yield replace(interruption, began_at=began_at, ended_at=ended_at)
 
 
@@ -85,7 +84,7 @@ def hour_rows(
         HourRow(
             replace(figures.get(at, Hour(at)), at=_local(at, zone)),
             tuple(
-                (cause, max(1, min(3600, round(seconds))))
+                (cause, max(1, min(3600, round(seconds))))  # a short downtime is shown as 1 s
                 for cause, seconds in sorted(downtime[at].items(), key=lambda item: -item[1])
             ),
         )
@@ -106,6 +105,7 @@ def _by_hour(interruption: Interruption) -> Iterator[tuple[datetime, float]]:
     """Yield each hour of UTC that the interruption touches, and its seconds in this hour."""
     began_at = interruption.began_at.astimezone(UTC)
     at = began_at.replace(minute=0, second=0, microsecond=0)
+    # The second condition yields the hour of an interruption of length 0.
     while at < interruption.ended_at or at <= began_at < at + _HOUR:
         ends_at = min(interruption.ended_at, at + _HOUR)
         yield at, (ends_at - max(interruption.began_at, at)).total_seconds()

@@ -36,18 +36,16 @@ class HourBuilder:
     def add_link(self, signal_dbm: int | None, link_errors: int | None) -> None:
         """Add the signal of the Wi-Fi, and the error counter of the interface."""
         if signal_dbm is not None:
-            self._signal_dbm = min(signal_dbm, self._signal_dbm or 0)
-        if link_errors is not None and self._last_link_errors is not None:
-            # A counter that is lower than before belongs to a new interface.
-            increase = (
-                link_errors - self._last_link_errors
-                if link_errors >= self._last_link_errors
-                else link_errors
-            )
-            self._link_errors = (self._link_errors or 0) + increase
-        elif link_errors is not None:
-            self._link_errors = self._link_errors or 0
-        self._last_link_errors = link_errors
+            self._signal_dbm = min(signal_dbm, self._signal_dbm or 0)  # signals are below 0 dBm
+        last, self._last_link_errors = self._last_link_errors, link_errors
+        if link_errors is None:
+            return
+        increase = link_errors  # a counter that is lower than before belongs to a new interface
+        if last is None:
+            increase = 0
+        elif link_errors >= last:
+            increase = link_errors - last
+        self._link_errors = (self._link_errors or 0) + increase
 
     def hour(self) -> Hour | None:
         """Return the figures of the present hour so far; None if there are none."""
@@ -68,7 +66,7 @@ class HourBuilder:
 
         Returns the figures of the hour that ended; None if no hour ended or it has no figures.
         """
-        at = begin_of_hour(now)
+        at = start_of_hour(now)
         if at == self.at:
             return None
         finished_hour = self.hour()
@@ -77,7 +75,7 @@ class HourBuilder:
         return finished_hour
 
 
-def joined_hours(first: Hour, second: Hour) -> Hour:
+def join_hours(first: Hour, second: Hour) -> Hour:
     """Return the figures of two parts of one hour, such as before and after a restart.
 
     The round-trip times are those of the part with more replies.
@@ -94,7 +92,7 @@ def joined_hours(first: Hour, second: Hour) -> Hour:
     )
 
 
-def begin_of_hour(at: datetime) -> datetime:
+def start_of_hour(at: datetime) -> datetime:
     return at.replace(minute=0, second=0, microsecond=0)
 
 

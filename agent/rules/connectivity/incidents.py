@@ -10,7 +10,7 @@ record short and true:
 - A fault becomes visible step by step. If a cause is diagnosed for less than ``FIRST_S``, and then
   a cause nearer to this machine, the whole time belongs to the nearer cause.
 - Interruptions with the same cause, less than ``MERGE_S`` apart, are one incident.
-- More than ``FLAPPING_FROM`` incidents with the same cause within an hour become one with a count.
+- More than ``FLAPPING_ABOVE`` incidents with the same cause within an hour become one with a count.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ MERGE_S: Final = 60.0
 UNCERTAIN_S: Final = 60.0
 """If at least this time lies between the last failed call and the recorded end of an incident, the
 end is uncertain."""
-FLAPPING_FROM: Final = 6
+FLAPPING_ABOVE: Final = 6
 FLAPPING_WITHIN: Final = timedelta(hours=1)
 
 
@@ -96,7 +96,9 @@ class IncidentBuilder:
                 interruption never begins before the end of the previous one.
         """
         if diagnosis is not None:
-            begins_at = max(began_at or at, self._ended_at or began_at or at)
+            begins_at = began_at or at
+            if self._ended_at is not None:
+                begins_at = max(begins_at, self._ended_at)
             self._extend(_Segment(diagnosis.cause, begins_at, diagnosis.evidence))
             return ()
         ended_incidents = tuple(self._incidents_until(at))
@@ -112,13 +114,14 @@ class IncidentBuilder:
         ]
         self._ended_at = self._ended_at and self._ended_at + by
 
-    def present(self, at: datetime) -> tuple[Incident, ...]:
+    def current_incidents(self, at: datetime) -> tuple[Incident, ...]:
         """Return the incidents of the present interruption, with their downtime until ``at``.
 
         The last one has not ended.
         """
         incidents = [*self._incidents_until(at)]
-        incidents[-1:] = [replace(incident, ended_at=None) for incident in incidents[-1:]]
+        if incidents:
+            incidents[-1] = replace(incidents[-1], ended_at=None)
         return tuple(incidents)
 
     def _extend(self, segment: _Segment) -> None:
@@ -128,15 +131,14 @@ class IncidentBuilder:
         last = self._segments[-1]
         if segment.cause == last.cause:
             return
-        if (segment.began_at - last.began_at).total_seconds() < FIRST_S and _is_nearer(
-            segment.cause, last.cause
-        ):
+        is_short = (segment.began_at - last.began_at).total_seconds() < FIRST_S
+        if is_short and _is_nearer(segment.cause, last.cause):
             segment = replace(segment, began_at=last.began_at)
             self._segments.pop()
         self._segments.append(segment)
 
-    def _parts(self, at: datetime) -> Iterator[tuple[_Segment, datetime]]:
-        """Yield each segment with its end.
+    def _parts(self, at: datetime) -> list[tuple[_Segment, datetime]]:
+        """Return each segment with its end.
 
         If a segment belongs to the cause of the previous one, the two are joined.
         """
@@ -147,19 +149,19 @@ class IncidentBuilder:
                 parts[-1] = (parts[-1][0], ends_at)
             else:
                 parts.append((segment, ends_at))
-        yield from parts
+        return parts
 
     def _incidents_until(self, at: datetime) -> Iterator[Incident]:
         return (_incident(segment, ends_at) for segment, ends_at in self._parts(at))
 
     def _merge(self, incident: Incident) -> Incident:
-        """Return the incident, joined with earlier ones (see `MERGE_S` and `FLAPPING_FROM`)."""
+        """Return the incident, joined with earlier ones (see `MERGE_S` and `FLAPPING_ABOVE`)."""
         earliest = incident.began_at - FLAPPING_WITHIN
         self._recent = [other for other in self._recent if _end_of(other) >= earliest]
         same_cause = [other for other in self._recent if other.cause == incident.cause]
         if same_cause and (incident.began_at - _end_of(same_cause[-1])).total_seconds() < MERGE_S:
             same_cause = same_cause[-1:]
-        elif sum(other.count for other in same_cause) < FLAPPING_FROM:
+        elif sum(other.count for other in same_cause) < FLAPPING_ABOVE:
             same_cause = []
         joined_incident = reduce(_join, (*same_cause, incident))
         self._recent = [other for other in self._recent if other not in same_cause]

@@ -39,19 +39,19 @@ class LocalReading(NamedTuple):
 
     Args:
         states: the subjects whose state is known.
-        complete: the causes whose subjects are all in ``states``. If a subject with such a cause is
-            not in ``states``, it does not exist any more.
+        complete_causes: the causes whose subjects are all in ``states``. If a subject with such a
+            cause is not in ``states``, it does not exist any more.
         events: new events, each with a detail.
-        throttles: how often the processor was slowed down because of heat, since the start of the
-            machine. None: not known.
+        throttle_count: how often the processor was slowed down because of heat, since the start of
+            the machine. None: not known.
         is_pending: addresses of watched devices are being resolved. The next reading shows the
             result, and should be taken with the next heartbeat.
     """
 
     states: Mapping[Key, LocalState] = MappingProxyType({})
-    complete: frozenset[Cause] = frozenset()
+    complete_causes: frozenset[Cause] = frozenset()
     events: tuple[tuple[EventKind, str], ...] = ()
-    throttles: int | None = None
+    throttle_count: int | None = None
     is_pending: bool = False
 
 
@@ -83,9 +83,9 @@ class LocalFaults:
             if state.fault is None:
                 ended_incidents += self._end(key, state.changed_at or now, now)
             else:
-                self._note(key, state.fault, state.changed_at or now, now)
+                self._add_fault(key, state.fault, state.changed_at or now, now)
         for key in {*self._builders, *self._suspected} - reading.states.keys():
-            if key[0] in reading.complete:
+            if key[0] in reading.complete_causes:
                 ended_incidents += self._end(key, now, now)
         return tuple(ended_incidents)
 
@@ -94,9 +94,11 @@ class LocalFaults:
         keys = {*self._builders, *self._suspected}
         return tuple(incident for key in keys for incident in self._end(key, now, now))
 
-    def present(self, now: datetime) -> tuple[Incident, ...]:
+    def current_incidents(self, now: datetime) -> tuple[Incident, ...]:
         """Return the open incidents, with their downtime until ``now``."""
-        return tuple(fault for builder in self._builders.values() for fault in builder.present(now))
+        return tuple(
+            fault for builder in self._builders.values() for fault in builder.current_incidents(now)
+        )
 
     def shift(self, by: timedelta) -> None:
         """Move the open incidents and suspected faults, because the wall clock was set."""
@@ -104,24 +106,25 @@ class LocalFaults:
             builder.shift(by)
         self._suspected = {key: at + by for key, at in self._suspected.items()}
 
-    def _note(self, key: Key, fault: str, since: datetime, now: datetime) -> None:
+    def _add_fault(self, key: Key, fault: str, since: datetime, now: datetime) -> None:
+        """Suspect a fault, or begin its incident if the previous reading showed it, too."""
         builder = self._builders.get(key)
         if builder is not None and builder.is_open:
             return
         if key not in self._suspected:
             self._suspected[key] = min(now, max(since, now - _EARLIER_MAX))
             return
-        began_at = self._free_begin(self._suspected.pop(key))
+        began_at = self._unused_start(self._suspected.pop(key))
         diagnosis = Diagnosis(key[0], f"{key[1]}{SUBJECT_END}{fault}")
         self._builders.setdefault(key, IncidentBuilder()).observe(now, diagnosis, began_at)
 
-    def _free_begin(self, at: datetime) -> datetime:
+    def _unused_start(self, at: datetime) -> datetime:
         """Return ``at``, or the next time at which no open incident begins.
 
         The beginning identifies an incident, so two open incidents must not share it.
         """
-        begins = {builder.began_at for builder in self._builders.values()}
-        while at in begins:
+        used_starts = {builder.began_at for builder in self._builders.values()}
+        while at in used_starts:
             at += timedelta(microseconds=1)
         return at
 

@@ -19,7 +19,7 @@ class Throttling:
         self._reported: int | None = None  # the counter at the last event, or when first read
         self._due_s = 0.0  # the monotonic time before which there is no further event
 
-    def event(self, count: int | None, at: datetime, now_s: float) -> Event | None:
+    def observe(self, count: int | None, at: datetime, now_s: float) -> Event | None:
         """Return an event if the kernel's counter has increased since the last event.
 
         Returns None if it has not, or if the last event was less than an hour ago.
@@ -34,7 +34,8 @@ class Throttling:
             return None
         if count == self._reported or now_s < self._due_s:
             return None
-        times, self._reported, self._due_s = count - self._reported, count, now_s + HOUR_S
+        times = count - self._reported
+        self._reported, self._due_s = count, now_s + HOUR_S
         return Event("processor-throttled", at, "once" if times == 1 else f"{times} times")
 
 
@@ -51,8 +52,8 @@ class GatewayMacs:
         self._changes: list[tuple[float, str]] = []
         self._due_s = 0.0  # the monotonic time before which there is no further event
 
-    def note(self, link: LinkState, at: datetime, now_s: float) -> Event | None:
-        """Note the present MAC of the gateway. Returns an event for a new conflict."""
+    def observe(self, link: LinkState, at: datetime, now_s: float) -> Event | None:
+        """Add the present MAC of the gateway. Returns an event for a new conflict."""
         if link.gateway is None or link.gateway_mac is None:
             return None
         if link.gateway != self._gateway:

@@ -51,10 +51,10 @@ class Suspicion:
         else:
             return False
         self.failed_until = began_at if self._refusal or self._failing else None
-        self.note_begin(began_at)
+        self.note_sign(began_at)
         return True
 
-    def note_begin(self, at: datetime) -> None:
+    def note_sign(self, at: datetime) -> None:
         """Note that the connection may be interrupted since ``at``."""
         self.since = at if self.since is None else min(self.since, at)
 

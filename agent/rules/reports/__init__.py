@@ -1,1 +1,1 @@
-"""Builds payloads from facts and seals them, within the limits of the contract. Pure."""
+"""Builds payloads from facts and seals them, within the limits of the contract."""

@@ -24,7 +24,7 @@ def application_report(
 
     ``agent_fields`` are the daemon's facts about itself (``agent.*``).
     """
-    browser_fields = _browser_fields_kept(collected)
+    browser_fields = _known_browser_fields(collected)
     omitted_count = len(collected.browser_fields) - len(browser_fields)
     lines = (f"browser fields omitted: {omitted_count}",) if omitted_count else ()
     limitations = limitation_lines(
@@ -69,13 +69,13 @@ def completeness(collected: facts.ApplicationFacts) -> Completeness:
     if collected.cancelled or collected.failures:
         return "partial"
     is_denied = any(f.status == "permission-denied" for f in collected.fields)
-    is_cut = collected.truncated or len(_browser_fields_kept(collected)) < len(
+    is_cut = collected.truncated or len(_known_browser_fields(collected)) < len(
         collected.browser_fields
     )
     return "limited" if collected.limitations or is_cut or is_denied else "complete"
 
 
-def _browser_fields_kept(collected: facts.ApplicationFacts) -> tuple[facts.Field, ...]:
+def _known_browser_fields(collected: facts.ApplicationFacts) -> tuple[facts.Field, ...]:
     """Return the fields that the contract names, up to its limit. Other fields are left out."""
     known_fields = (f for f in collected.browser_fields if f.key in _BROWSER_KEYS)
     return tuple(known_fields)[: limits.BROWSER_FIELDS_MAX]

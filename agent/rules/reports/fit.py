@@ -22,10 +22,10 @@ def clip(text: str, maximum: int = limits.PAYLOAD_STRING_MAX) -> str:
     clean = without_controls(text)
     if utf16_length(clean) <= maximum:
         return clean
-    room = maximum - 1
-    head = clean[:room]
-    while utf16_length(head) > room:
-        head = head[: len(head) - max(1, (utf16_length(head) - room) // 2)]
+    head_max = maximum - len(ELLIPSIS)
+    head = clean[:head_max]
+    while (excess := utf16_length(head) - head_max) > 0:
+        head = head[: -max(1, excess // 2)]  # a character has at most two code units
     return head + ELLIPSIS
 
 
@@ -50,7 +50,7 @@ def fitted(value: Any) -> Any:
     return value
 
 
-def take(
+def truncate(
     items: Iterable[Item], maximum: int, describe: Callable[[int], Item] | None = None
 ) -> tuple[Item, ...]:
     """Return the first ``maximum`` items.

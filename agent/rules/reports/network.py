@@ -6,7 +6,7 @@ The most relevant facts are first in each list, so lists that are too long are c
 from collections.abc import Iterator
 
 from agent.rules.reports.context import ReportContext
-from agent.rules.reports.fit import clip, clip_id, fitted, take
+from agent.rules.reports.fit import clip, clip_id, fitted, truncate
 from agent.wire import limits
 from agent.wire.payloads import network as wire
 from agent.wire.payloads.common import Failure
@@ -25,7 +25,7 @@ def network_report(
     limitations = limitation_lines(
         (*_watched(collected), *_limitations(collected), *unconfined(collected.confinement))
     )
-    endpoints = _endpoints_kept(collected)
+    endpoints = _kept_endpoints(collected)
     return wire.NetworkPayload(
         version=2,
         report_id=context.report_id,
@@ -103,7 +103,7 @@ def failures(collected: tuple[facts.Failure, ...]) -> tuple[Failure, ...]:
 
     If some are dropped, the last failure counts them.
     """
-    return take(
+    return truncate(
         (Failure(step=clip_id(f.step, "unknown"), reason=clip(f.reason)) for f in collected),
         limits.FAILURES_MAX,
         lambda n: Failure(step="failures", reason=f"further failures, not listed: {n}"),
@@ -115,7 +115,7 @@ def limitation_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
 
     If some are dropped, the last line counts them.
     """
-    return take(
+    return truncate(
         (clip(line) for line in lines),
         limits.LIMITATIONS_MAX,
         lambda n: f"{n} more limitations are not listed",
@@ -134,7 +134,7 @@ def unconfined(confinement: facts.Confinement) -> tuple[str, ...]:
 
 def _limitations(collected: facts.NetworkFacts) -> tuple[str, ...]:
     lines = list(collected.limitations)
-    if extra := len(collected.endpoints) - len(_endpoints_kept(collected)):
+    if extra := len(collected.endpoints) - len(_kept_endpoints(collected)):
         lines.append(f"endpoints of the least interest, not listed: {extra}")
     if (extra := len(collected.printers or ()) - limits.PRINTERS_MAX) > 0:
         lines.append(f"printers beyond the limit, not listed: {extra}")
@@ -161,7 +161,7 @@ def _watched(collected: facts.NetworkFacts) -> Iterator[str]:
         )
 
 
-def _endpoints_kept(collected: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]:
+def _kept_endpoints(collected: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]:
     """Return the endpoints that fit. Endpoints with an invalid port are left out."""
     ports = range(limits.PORT_MIN, limits.PORT_MAX + 1)
     return tuple(e for e in collected.endpoints if e.port in ports)[: limits.ENDPOINTS_MAX]
@@ -187,7 +187,7 @@ def _discovery(collected: facts.NetworkFacts) -> wire.Discovery | None:
     as failed with the reason, but does not count as a failure (docs/adr/0009).
     """
     mdns, scan = collected.mdns_source, collected.scan_source
-    if mdns.state == scan.state == "unsupported":
+    if mdns.state == "unsupported" and scan.state == "unsupported":
         return None
     return wire.Discovery(mdns=_discovery_state(mdns), scan=_discovery_state(scan))
 

@@ -13,11 +13,12 @@ Redact = Callable[[str], str]
 def redacted(facts: T, redact: Redact) -> T:
     """Return ``facts`` with every free text redacted. Fixed words of the contract are kept."""
     kind: Any = type(facts)
-    changes = {
-        name: new
-        for name in _free_fields(kind)
-        if (new := _redacted(old := getattr(facts, name), redact)) is not old
-    }
+    changes: dict[str, Any] = {}
+    for name in _free_fields(kind):
+        old = getattr(facts, name)
+        new = _redacted(old, redact)
+        if new is not old:
+            changes[name] = new
     return replace(facts, **changes) if changes else facts  # type: ignore[type-var]
 
 

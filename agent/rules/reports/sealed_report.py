@@ -15,8 +15,7 @@ class SealedReport:
     """A sealed report, whose ``body`` is sent unchanged.
 
     ``tier`` is the level of reduction that made the body fit (see `sealing`). At tier 0, nothing
-    was removed.
-    ``request_id`` is None for a scheduled report.
+    was removed. ``request_id`` is None for a scheduled report.
     """
 
     report_id: UUID

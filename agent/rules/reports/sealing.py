@@ -148,7 +148,7 @@ def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPa
 
 
 def _counted(*dropped: tuple[int, str]) -> list[str]:
-    return [f"{count} {what}" for count, what in dropped if count]
+    return [f"{count} {noun}" for count, noun in dropped if count]
 
 
 def _shrinkage(payload: ReportPayload, tier: int, dropped: list[str]) -> dict[str, Any]:
@@ -158,14 +158,14 @@ def _shrinkage(payload: ReportPayload, tier: int, dropped: list[str]) -> dict[st
     update the completeness.
     """
     lines_kept = _LINES_KEPT[tier]
-    lines_dropped = max(0, len(payload.limitations) - lines_kept + 1) + max(
-        0, len(payload.failures) - lines_kept
-    )
+    limitations_kept = lines_kept - 1  # and the new one
+    lines_dropped = max(0, len(payload.limitations) - limitations_kept)
+    lines_dropped += max(0, len(payload.failures) - lines_kept)
     more = f", {lines_dropped} failures and limitations" if lines_dropped else ""
     line = f"the report was too large for the service: dropped {', '.join(dropped)}{more}"
     completeness = "limited" if payload.completeness == "complete" else payload.completeness
     return {
-        "limitations": (line, *payload.limitations[: lines_kept - 1]),
+        "limitations": (line, *payload.limitations[:limitations_kept]),
         "failures": payload.failures[:lines_kept],
         "completeness": completeness,
     }

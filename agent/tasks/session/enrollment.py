@@ -16,7 +16,7 @@ from agent.adapters.service_client import ServiceClient
 from agent.config.model import Config
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, ServiceUnavailable
 from agent.rules import retry
-from agent.rules.binding import BindingVerdict, identity_too_long, judge
+from agent.rules.binding import BindingVerdict, compare_bindings, identity_too_long
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.session.device_session import DeviceSession
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord, EnrollRequest
@@ -93,7 +93,9 @@ class Enrollment:
                 f"`current` fails: {error}", needs_recheck=needs_recheck
             )
             return
-        verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
+        verdict = compare_bindings(
+            current, instance_id=binding.instance_id, binding_id=binding.binding_id
+        )
         log.debug("verdict on the binding: %s", verdict)
         if verdict is BindingVerdict.ADOPT and current is not None:
             log.warning(

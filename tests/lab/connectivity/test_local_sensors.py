@@ -44,7 +44,7 @@ async def read(spooler: Spooler) -> LocalReading:
 
 async def test_a_stopped_queue_is_read_from_cups_with_its_reason_and_time(spooler: Spooler) -> None:
     first_reading = await read(spooler)
-    assert first_reading.complete == {"queue-stopped"}
+    assert first_reading.complete_causes == {"queue-stopped"}
     assert {key[1]: state.fault for key, state in first_reading.states.items()} == {
         "receipts": None, "kitchen": None,
     }  # fmt: skip

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.rules.learned_printers import NOTHING_LEARNED, updated
+from agent.rules.learned_printers import NOTHING_LEARNED, update_memory
 from collectors.application.readers.network.watched_devices import DEADLINE_S, Search
 from collectors.contract import (
     DeviceState,
@@ -170,7 +170,7 @@ def test_the_network_report_has_the_expected_states_and_contacts_no_terminal(see
     assert [truth_of(device) for device in first.devices] == [
         Truth("present", watched_device.home) for watched_device in venue.watched
     ]
-    learned = updated(NOTHING_LEARNED, first, datetime.now(UTC)).printers
+    learned = update_memory(NOTHING_LEARNED, first, datetime.now(UTC)).printers
     second, second_lan = network_report(venue, venue.now, venue.stale, learned)
     assert {device.device.name: truth_of(device) for device in second.devices} == {
         watched_device.device.name: watched_device.network for watched_device in venue.watched

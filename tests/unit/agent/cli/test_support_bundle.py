@@ -44,7 +44,7 @@ def context(home: Path, local: LocalConfig | None) -> Context:
 
 
 def omission_reasons(context: Context) -> list[str]:
-    return [report.left_out for report in support_bundle._fresh_reports(context)]
+    return [report.reason for report in support_bundle._fresh_reports(context)]
 
 
 def test_each_kind_is_collected_once(tmp_path: Path, collector: Collector) -> None:

@@ -13,7 +13,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.cli.main import main
 from agent.cli.terminal.screen import Screen
 from agent.cli.terminal.timeline_view import LISTED_MAX, show_timeline
-from agent.cli.timeline import NOTHING, OFF, STARTED
+from agent.cli.timeline import JUST_STARTED, NO_RECORD, RECORDER_OFF
 from agent.wire.payloads.history import Event, History
 from tests.paths import ROOT
 from tests.unit.agent.cli.running_state import running_daemon, write_config
@@ -49,7 +49,7 @@ def test_days_have_a_letter_for_each_hour_and_a_legend() -> None:
     (sunday,) = (line for line in lines if line.startswith("Sun 22 Nov"))
     assert sunday == "Sun 22 Nov  " + ". " * 18 + "L L L .       5 min 31 s"
     assert sunday.index("L") == lines[2].index("18")
-    assert "L no link · R router · P internet provider · . works · blank: not recorded" in lines
+    assert "L no link · R router · P internet provider · dot: works · blank: not recorded" in lines
 
 
 def test_incidents_and_events_are_listed_newest_first_in_local_time() -> None:
@@ -90,7 +90,7 @@ def test_local_faults_are_listed_and_are_no_interruptions() -> None:
 def test_a_stopped_agent_and_a_short_interruption_are_visible() -> None:
     short = incident("gateway-silent", NOW - timedelta(hours=2), 9)
     text = view(History(SINCE, (short,), hours=hours()), is_running=False)
-    assert "The agent does not run: nothing is recorded now." in text
+    assert "The daemon does not run: nothing is recorded now." in text
     assert ". r . ." in text
     assert "small letter: less than 1 min" in text
 
@@ -153,13 +153,13 @@ def test_without_a_record_the_verb_explains_why(
 ) -> None:
     command = ["timeline", "--config", str(config)]
     assert main(command) == 0
-    assert capsys.readouterr().out == f"{NOTHING}\n"
+    assert capsys.readouterr().out == f"{NO_RECORD}\n"
     with running_daemon(config.parent):
         assert main(command) == 0
-    assert capsys.readouterr().out == f"{STARTED}\n"
+    assert capsys.readouterr().out == f"{JUST_STARTED}\n"
     config.write_text(config.read_text() + "[recorder]\nenabled = false\n")
     assert main(command) == 0
-    assert " ".join(capsys.readouterr().out.split()) == OFF
+    assert " ".join(capsys.readouterr().out.split()) == RECORDER_OFF
     assert main([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["since"], document["recorder_enabled"]) == (None, False)

@@ -25,7 +25,7 @@ def test_a_device_key_that_other_users_can_access_fails_the_check(
     outcome = outcome_for(tmp_path, mode)
     assert outcome.status == "fail"
     assert f"mode {mode:04o}" in outcome.detail
-    assert outcome.fix == f"chmod 600 {tmp_path / KEY_NAME}"
+    assert outcome.fix == f"run `chmod 600 {tmp_path / KEY_NAME}`"
 
 
 def test_a_private_key_passes(tmp_path: Path) -> None:

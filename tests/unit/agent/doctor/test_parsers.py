@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from agent.doctor.certificate import Certificate, parse_certificate
 from agent.doctor.checks import application
-from agent.doctor.checks.application import judge_cups, request_browser
-from agent.doctor.checks.connection import STRICT_ERRORS, judge_clock, judge_untrusted
+from agent.doctor.checks.application import check_cups, request_browser
+from agent.doctor.checks.connection import STRICT_ERRORS, compare_clocks, untrusted_outcome
 from agent.doctor.checks.network import parse_unanswered_arp
 from agent.doctor.probe import ProxyRefused, open_tunnel, request, request_date
 from agent.doctor.processes import is_agent, other_agents
@@ -124,12 +124,12 @@ def test_the_spooler_is_healthy_only_if_it_answers_with_http(
     tmp_path: Path, answer: bytes, status: str
 ) -> None:
     with spooler(tmp_path / "cups.sock", answer) as requests:
-        assert judge_cups(tmp_path / "cups.sock").status == status
+        assert check_cups(tmp_path / "cups.sock").status == status
     assert requests[0].startswith(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n")
 
 
 def test_a_missing_spooler_fails_the_check(tmp_path: Path) -> None:
-    assert judge_cups(tmp_path / "cups.sock").status == "fail"
+    assert check_cups(tmp_path / "cups.sock").status == "fail"
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_a_certificate_with_a_negative_serial_number_is_parsed() -> None:
     ],
 )
 def test_clock_differences_are_classified(ahead: timedelta, status: str, words: str) -> None:
-    outcome = judge_clock(NOW + ahead, NOW)
+    outcome = compare_clocks(NOW + ahead, NOW)
     assert outcome.status == status
     assert words in outcome.detail
 
@@ -332,7 +332,7 @@ def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate
 def test_the_reason_why_a_certificate_is_not_trusted_is_reported(
     actual: Certificate | None, why: str, words: str
 ) -> None:
-    outcome = judge_untrusted(why, actual, NOW)
+    outcome = untrusted_outcome(why, actual, NOW)
     assert outcome.status == "fail"
     assert words in outcome.detail
     assert outcome.fix
@@ -360,7 +360,7 @@ def test_a_certificate_authority_without_key_usage_is_reported(tmp_path: Path) -
         shake_hands(incomplete, tmp_path)
     assert error_info.value.verify_code in STRICT_ERRORS
     why = error_info.value.verify_message
-    outcome = judge_untrusted(why, _certificate(-9, 9), NOW, is_malformed=True)
+    outcome = untrusted_outcome(why, _certificate(-9, 9), NOW, is_malformed=True)
     assert "key usage" in why
     assert outcome.detail == f"issued by Some CA, but not as RFC 5280 requires ({why})"
     assert "key usage keyCertSign" in outcome.fix

@@ -4,9 +4,9 @@ import pytest
 
 from agent.doctor.check import Check, CheckResult, Outcome, fail, ok, unseen
 from agent.doctor.context import Context
-from agent.doctor.judgement import all_visible, none_failed
 from agent.doctor.processes import is_agent
-from agent.doctor.public_status import describe, judge_public_status
+from agent.doctor.public_status import combine_status, describe
+from agent.doctor.root_causes import all_visible, none_failed
 from agent.doctor.runner import run_checks
 from agent.doctor.service_unit import UnitFacts
 
@@ -34,7 +34,7 @@ def test_a_running_unit_takes_precedence_over_the_process_list(
     is_running: bool | None,
     expected_text: str,
 ) -> None:
-    status = judge_public_status(unit, processes)
+    status = combine_status(unit, processes)
     assert status.is_running is is_running
     assert describe(status) == expected_text
 

@@ -9,7 +9,7 @@ import pytest
 
 from agent.doctor.check import Check, CheckResult, Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Context
-from agent.doctor.judgement import none_failed
+from agent.doctor.root_causes import none_failed
 from agent.doctor.runner import run_checks
 
 

@@ -21,8 +21,8 @@ def test_printers_that_need_attention_come_first() -> None:
         ("Kitchen printer", "moved"),
         ("Bar receipts", "reachable"),
     ]
-    assert rows[1].discovered_at == "192.168.1.61:9100"
-    assert rows[2].discovered_at == ""
+    assert rows[1].discovered_address == "192.168.1.61:9100"
+    assert rows[2].discovered_address == ""
 
 
 def test_a_reason_is_never_cut() -> None:
@@ -51,7 +51,7 @@ def test_watched_devices_have_rows_instead_of_limitations() -> None:
 
 def test_each_limitation_is_listed_once() -> None:
     lines = limitation_lines(large_venue())
-    assert "37 more endpoints are not listed." in lines
+    assert "Further endpoints, not listed: 37." in lines
     assert "The network map is incomplete: it was cancelled." in lines
     assert "The network map was cut at its limits: it does not contain everything." in lines
     assert len(lines) == len(set(lines))

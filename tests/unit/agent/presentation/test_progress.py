@@ -78,7 +78,7 @@ def displayed(progress: RunProgress, output: Console) -> list[str]:
 
 def test_progress_is_animated_before_between_and_during_steps() -> None:
     clock, output = Clock(), console(is_terminal=True)
-    with RunProgress(output, clock, what="network report") as progress:
+    with RunProgress(output, clock, title="network report") as progress:
         clock.now_s = 0.7
         (first,) = displayed(progress, output)
         progress.update("scan", 12, 254)
@@ -98,14 +98,14 @@ def test_progress_is_animated_before_between_and_during_steps() -> None:
 
 def test_a_long_wait_is_reported_in_minutes() -> None:
     clock, output = Clock(), console(is_terminal=True)
-    with RunProgress(output, clock, what="network report") as progress:
+    with RunProgress(output, clock, title="network report") as progress:
         clock.now_s = 75.3
         assert displayed(progress, output)[0].endswith("1 min 15 s")
 
 
 def test_progress_fits_fifty_columns() -> None:
     output = console(is_terminal=True, width=50)
-    with RunProgress(output, Clock(), what="network report") as progress:
+    with RunProgress(output, Clock(), title="network report") as progress:
         for step in ("interfaces", "scan", "mdns", "enrichment", "sources"):
             progress.update(step, 1000, 1024)
         lines = displayed(progress, output)

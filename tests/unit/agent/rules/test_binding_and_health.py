@@ -2,7 +2,7 @@ from uuid import UUID
 
 import pytest
 
-from agent.rules.binding import BindingVerdict, judge
+from agent.rules.binding import BindingVerdict, compare_bindings
 from agent.rules.health import CONDITIONS, Problem, visible_problems
 from agent.wire.device_operations import EnrollmentRecord
 
@@ -34,7 +34,7 @@ def record(instance: UUID, binding: UUID) -> EnrollmentRecord:
 def test_the_reply_to_current_determines_the_verdict_on_the_binding(
     current: EnrollmentRecord | None, verdict: BindingVerdict
 ) -> None:
-    assert judge(current, instance_id=OWN_ID, binding_id=OWN_ID) is verdict
+    assert compare_bindings(current, instance_id=OWN_ID, binding_id=OWN_ID) is verdict
 
 
 def problem(code: str) -> Problem:

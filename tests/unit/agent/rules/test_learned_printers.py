@@ -11,7 +11,7 @@ from agent.rules.learned_printers import (
     Memory,
     Replacement,
     still_known,
-    updated,
+    update_memory,
 )
 from collectors.contract import Failure, LearnedPrinter, NetworkFacts, Printer
 
@@ -39,7 +39,7 @@ def facts(
 
 
 def after(known: tuple[LearnedPrinter, ...], collected: NetworkFacts) -> tuple[LearnedPrinter, ...]:
-    return updated(Memory(known), collected, NOW).printers
+    return update_memory(Memory(known), collected, NOW).printers
 
 
 def test_printers_that_a_report_lacks_keep_their_learned_details() -> None:
@@ -82,7 +82,7 @@ HOUR = timedelta(hours=1)
 
 def after_reports(memory: Memory, *facts_by_age: tuple[timedelta, NetworkFacts]) -> Memory:
     for age, collected in facts_by_age:
-        memory = updated(memory, collected, NOW + age)
+        memory = update_memory(memory, collected, NOW + age)
     return memory
 
 
@@ -133,7 +133,7 @@ def test_the_count_of_a_replacement_restarts_after_a_different_report(
 
 def test_a_forgotten_printer_loses_its_possible_replacement() -> None:
     known = after_reports(Memory((KITCHEN, BAR)), (HOUR, stranger()))
-    assert updated(known, facts(printer_ids=(BAR.id,)), NOW) == Memory((BAR,))
+    assert update_memory(known, facts(printer_ids=(BAR.id,)), NOW) == Memory((BAR,))
     assert known.without(KITCHEN.id) == Memory((BAR,))
 
 

@@ -49,7 +49,7 @@ class FakeLocalFaults:
             (cause, name): LocalState("stopped" if begin <= now_s < end else None)
             for cause, name, begin, end in self.spans
         }
-        return LocalReading(states, throttles=self.throttles)
+        return LocalReading(states, throttle_count=self.throttles)
 
 
 @pytest.fixture

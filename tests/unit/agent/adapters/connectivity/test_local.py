@@ -126,11 +126,11 @@ async def test_cups_gets_no_query_before_it_runs(tmp_path: Path) -> None:
     """A connection to the socket would make systemd start CUPS."""
     async with serve_reply(http(ipp(printer("receipts", 5))), tmp_path / "cups.sock"):
         sensors = SystemLocalSensors(config(), tuple, tmp_path)
-        assert (await sensors.read()).complete == frozenset()
+        assert (await sensors.read()).complete_causes == frozenset()
         (tmp_path / "certs").mkdir()
         (tmp_path / "certs/0").touch()  # CUPS creates this file when it starts
         reading = await sensors.read()
-    assert reading.complete == {"queue-stopped"}
+    assert reading.complete_causes == {"queue-stopped"}
     assert reading.states["queue-stopped", "receipts"].fault == "stopped"
 
 

@@ -27,7 +27,7 @@ def rows_of(rules: tuple[AnyRule, ...]) -> str:
 def row_of(rule: AnyRule) -> str:
     sentence, fix = map(with_italic_placeholders, (rule.sentence, rule.fix))
     fields = re.sub(r"[\w.<>\[\]]+\.[\w.<>\[\]]+", r"`\g<0>`", rule.fields)
-    return f"| {LABELS[rule.severity]} | {sentence} | {rule.when} | {fields} | {fix} |\n"
+    return f"| {LABELS[rule.severity]} | {sentence} | {rule.condition} | {fields} | {fix} |\n"
 
 
 def with_italic_placeholders(template: str) -> str:

@@ -58,7 +58,7 @@ def test_a_watched_device_has_the_name_and_kind_of_the_configuration() -> None:
     payload = venue(*hosts, endpoints=(endpoint(80, "Terminal 1"),))
     bar, phone = host_rows(payload.model_copy(update={"limitations": lines}))
     assert (bar.title, bar.kind, bar.kind_label) == ("Bar", "watched", "payment terminal")
-    assert bar.what[0] == "payment terminal"
+    assert bar.identity_facts[0] == "payment terminal"
     assert bar.hostname == "term-1"
     assert (phone.title, phone.watched_kind) == ("phone", "")
 
@@ -67,8 +67,8 @@ def test_a_host_is_named_by_its_friendly_name() -> None:
     lan_host = host(7, "fuchsia-1a2b.local", 8009, mdns="_googlecast._tcp.local.")
     row = row_of(lan_host, endpoint(8009, "Menu board", "Chromecast (screen)"))
     assert (row.name, row.hostname) == ("Menu board", "fuchsia-1a2b")
-    assert row.what == ("screen or kiosk", "Chromecast", "Seiko Epson")
-    assert row.where == ("192.168.1.7", "fuchsia-1a2b", "00:26:ab:00:00:07")
+    assert row.identity_facts == ("screen or kiosk", "Chromecast", "Seiko Epson")
+    assert row.address_facts == ("192.168.1.7", "fuchsia-1a2b", "00:26:ab:00:00:07")
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,8 @@ def test_a_computer_is_not_named_after_its_shared_queue() -> None:
 
 def test_a_model_is_displayed_without_its_role_if_the_kind_shows_the_role() -> None:
     lan_host = host(7, "x", 5000)
-    assert row_of(lan_host, endpoint(5000, "Mini", "Google Home Mini (speaker)")).what[:2] == (
-        "speaker", "Google Home Mini",
-    )  # fmt: skip
+    row = row_of(lan_host, endpoint(5000, "Mini", "Google Home Mini (speaker)"))
+    assert row.identity_facts[:2] == ("speaker", "Google Home Mini")
     assert (
         row_of(lan_host, endpoint(5000, "Plug", "Eve Energy (outlet)")).model
         == "Eve Energy (outlet)"
@@ -109,7 +108,7 @@ def test_a_model_is_displayed_without_its_role_if_the_kind_shows_the_role() -> N
 
 def test_a_page_title_with_a_model_is_the_model_of_the_host() -> None:
     row = row_of(host(7, None, 80), endpoint(80, "NETGEAR R7000P", by=("scan",)))
-    assert row.what == ("network device", "NETGEAR R7000P", "Seiko Epson")
+    assert row.identity_facts == ("network device", "NETGEAR R7000P", "Seiko Epson")
     assert row.services == ("web page (80)",)
     assert row_of(host(7, None, 80), endpoint(80, "Bookings", by=("scan",))).model == ""
     raw = endpoint(9100, "Raw printing", by=("scan",))
@@ -122,7 +121,7 @@ def test_a_page_title_with_a_model_is_the_model_of_the_host() -> None:
 
 def test_a_maker_that_the_model_names_is_not_repeated() -> None:
     row = row_of(host(7, "x", 9100), endpoint(9100, "Bar", "EPSON TM-T20III"))
-    assert (row.maker, row.what) == ("Seiko Epson", ("printer", "EPSON TM-T20III"))
+    assert (row.maker, row.identity_facts) == ("Seiko Epson", ("printer", "EPSON TM-T20III"))
 
 
 def test_the_date_of_the_makers_list_is_displayed_if_a_maker_is_displayed() -> None:
@@ -142,7 +141,7 @@ def test_a_name_or_a_registered_mac_makes_a_host_recognisable() -> None:
     assert is_recognisable_host("AXIS M1065-L - 3C2AF4112233", None)
     assert not is_recognisable_host(None, None)
     this_machine = row_of(with_mac(host(7, None, sources=("local",)), "52:54:00:00:00:01"))
-    assert (this_machine.what, this_machine.is_recognisable) == (("this machine",), True)
+    assert (this_machine.identity_facts, this_machine.is_recognisable) == (("this machine",), True)
 
 
 @pytest.mark.parametrize(
@@ -183,5 +182,5 @@ def test_endpoints_are_listed_as_hosts_if_there_is_no_map() -> None:
     assert len(rows) == len({e.address for e in payload.endpoints})
     assert rows["192.168.1.52"].services == ("prints raw data (9100)", "web page (80)")
     assert rows["192.168.1.52"].printers == ("Bar receipts",)
-    assert rows["192.168.1.30"].what[0] == "screen or kiosk"
+    assert rows["192.168.1.30"].identity_facts[0] == "screen or kiosk"
     assert host_rows(bare_report()) == ()

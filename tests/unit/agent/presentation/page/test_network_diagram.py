@@ -36,10 +36,10 @@ def by_label(diagram: Diagram) -> dict[str, Node]:
 def test_the_gateway_is_the_centre_and_every_host_is_drawn_once() -> None:
     diagram = diagram_of(small_venue())
     assert diagram.centre.host.kind == "router"
-    assert diagram.centre.place.x == diagram.centre.place.y == 0
+    assert diagram.centre.position.x == diagram.centre.position.y == 0
     assert len(diagram.boxes) == 11
     assert diagram.dots == ()
-    assert diagram.not_drawn == 0
+    assert diagram.omitted_count == 0
 
 
 def test_printers_are_marked_and_labelled_with_their_names() -> None:
@@ -109,7 +109,7 @@ def test_hosts_that_are_not_drawn_are_counted() -> None:
     )
     diagram = diagram_of(with_hosts(*hosts))
     assert len(diagram.dots) == DOTS_MAX
-    assert len(diagram.boxes) + len(diagram.dots) + 1 + diagram.not_drawn == len(hosts)
+    assert len(diagram.boxes) + len(diagram.dots) + 1 + diagram.omitted_count == len(hosts)
 
 
 def test_the_legend_counts_every_host() -> None:

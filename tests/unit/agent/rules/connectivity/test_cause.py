@@ -32,7 +32,7 @@ def test_a_working_path_has_no_cause() -> None:
     [
         (replace(LOST, link=replace(LINK, has_link=False, addresses=())), "link-down"),
         (replace(LOST, link=replace(LINK, addresses=())), "no-address"),
-        (replace(LOST, conflict="192.168.1.20"), "address-conflict"),
+        (replace(LOST, conflicting_address="192.168.1.20"), "address-conflict"),
         (replace(LOST, link=replace(LINK, has_route=False, gateway=None)), "gateway-silent"),
         (replace(LOST, gateway_answers=False), "gateway-silent"),
         (replace(LOST, name_servers=(FAR,)), "service-down"),

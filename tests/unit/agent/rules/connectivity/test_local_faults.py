@@ -36,13 +36,13 @@ def test_a_fault_counts_from_the_second_reading_and_begins_with_the_first() -> N
     faults = LocalFaults()
     assert faults.observe(AT, queues(receipts="stopped")) == ()
     assert faults.is_suspected
-    assert faults.present(AT) == ()
+    assert faults.current_incidents(AT) == ()
     faults.observe(AT + FIVE_MINUTES, queues(receipts="stopped"))
-    assert summary(faults.present(AT + FIVE_MINUTES)) == [("receipts: stopped", 0, None)]
+    assert summary(faults.current_incidents(AT + FIVE_MINUTES)) == [("receipts: stopped", 0, None)]
     ended = faults.observe(AT + 2 * FIVE_MINUTES, queues(receipts=None))
     assert summary(ended) == [("receipts: stopped", 0, 2)]
     assert [fault.subject for fault in ended] == ["receipts"]
-    assert faults.present(AT + 2 * FIVE_MINUTES) == ()
+    assert faults.current_incidents(AT + 2 * FIVE_MINUTES) == ()
 
 
 def test_a_fault_of_one_reading_is_no_incident() -> None:
@@ -57,11 +57,13 @@ def test_two_queues_that_stop_together_are_two_incidents_with_different_begin_ti
     faults = LocalFaults()
     for number in range(2):
         faults.observe(AT + number * FIVE_MINUTES, queues(receipts="stopped", kitchen="stopped"))
-    begins = {fault.began_at for fault in faults.present(AT + FIVE_MINUTES)}
+    begins = {fault.began_at for fault in faults.current_incidents(AT + FIVE_MINUTES)}
     assert len(begins) == 2
     ended = faults.observe(AT + 2 * FIVE_MINUTES, queues(receipts=None, kitchen="stopped"))
     assert [fault.subject for fault in ended] == ["receipts"]
-    assert [fault.subject for fault in faults.present(AT + 2 * FIVE_MINUTES)] == ["kitchen"]
+    assert [fault.subject for fault in faults.current_incidents(AT + 2 * FIVE_MINUTES)] == [
+        "kitchen"
+    ]
 
 
 def test_an_incident_has_the_times_at_which_the_spooler_stopped_and_resumed_a_queue() -> None:
@@ -105,7 +107,7 @@ def test_frequent_faults_before_and_after_a_reload_are_one_incident() -> None:
         for n in range(6)
     )
     faults = LocalFaults(recent)
-    assert faults.present(AT + 6 * FIVE_MINUTES) == ()
+    assert faults.current_incidents(AT + 6 * FIVE_MINUTES) == ()
     stopped = LocalReading({("queue-stopped", "receipts"): LocalState("stopped")})
     faults.observe(AT + 6 * FIVE_MINUTES, stopped)
     faults.observe(AT + 7 * FIVE_MINUTES, stopped)
@@ -115,16 +117,16 @@ def test_frequent_faults_before_and_after_a_reload_are_one_incident() -> None:
 
 def test_heat_is_reported_at_most_once_an_hour() -> None:
     throttling = Throttling()
-    assert throttling.event(None, AT, 0.0) is None
-    assert throttling.event(40, AT, 0.0) is None
-    event = throttling.event(43, AT, 300.0)
+    assert throttling.observe(None, AT, 0.0) is None
+    assert throttling.observe(40, AT, 0.0) is None
+    event = throttling.observe(43, AT, 300.0)
     assert event is not None
     assert (event.kind, event.detail) == ("processor-throttled", "3 times")
-    assert throttling.event(50, AT, 600.0) is None
-    event = throttling.event(55, AT, 300.0 + HOUR_S)
+    assert throttling.observe(50, AT, 600.0) is None
+    event = throttling.observe(55, AT, 300.0 + HOUR_S)
     assert event is not None
     assert event.detail == "12 times"
-    assert throttling.event(2, AT, 9000.0) is None  # the counters began again
+    assert throttling.observe(2, AT, 9000.0) is None  # the counters began again
 
 
 def gateway(mac: str, address: str = "10.0.0.1") -> LinkState:
@@ -133,7 +135,7 @@ def gateway(mac: str, address: str = "10.0.0.1") -> LinkState:
 
 def test_two_macs_that_use_the_gateway_address_by_turns_are_a_conflict() -> None:
     macs = GatewayMacs()
-    events = [macs.note(gateway(mac), AT, 60.0 * n) for n, mac in enumerate("aabab")]
+    events = [macs.observe(gateway(mac), AT, 60.0 * n) for n, mac in enumerate("aabab")]
     assert [event and event.kind for event in events] == [
         None,
         None,
@@ -144,17 +146,17 @@ def test_two_macs_that_use_the_gateway_address_by_turns_are_a_conflict() -> None
     assert events[-1] is not None
     assert events[-1].detail == "02:00:00:00:00:0a and 02:00:00:00:00:0b use 10.0.0.1 by turns"
     assert macs.has_conflict(300.0)
-    assert macs.note(gateway("a"), AT, 300.0) is None
+    assert macs.observe(gateway("a"), AT, 300.0) is None
     assert not macs.has_conflict(300.0 + HOUR_S)
 
 
 def test_a_failover_and_back_or_several_routers_are_no_conflict() -> None:
     for sequence in ("aba", "abcab", "abc"):
         macs = GatewayMacs()
-        assert not any(macs.note(gateway(m), AT, 60.0 * n) for n, m in enumerate(sequence))
+        assert not any(macs.observe(gateway(m), AT, 60.0 * n) for n, m in enumerate(sequence))
     macs = GatewayMacs()
     assert not any(
-        macs.note(gateway(mac, address), AT, 60.0)
+        macs.observe(gateway(mac, address), AT, 60.0)
         for mac, address in (
             ("a", "10.0.0.1"),
             ("b", "10.0.0.1"),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.rules.reports.fit import ELLIPSIS, clip, clip_id, take
+from agent.rules.reports.fit import ELLIPSIS, clip, clip_id, truncate
 from agent.wire.text import utf16_length
 from tests.unit.agent.hostile import LONG, hostile_text
 
@@ -67,7 +67,7 @@ def test_an_empty_id_is_replaced_with_its_default() -> None:
 
 @given(st.lists(st.integers(), max_size=20), st.integers(1, 10))
 def test_cut_list_ends_with_the_number_of_missing_items(items: list[int], maximum: int) -> None:
-    result = take(map(str, items), maximum, lambda n: f"{n} more")
+    result = truncate(map(str, items), maximum, lambda n: f"{n} more")
 
     assert len(result) <= maximum
     if len(items) <= maximum:
@@ -75,4 +75,4 @@ def test_cut_list_ends_with_the_number_of_missing_items(items: list[int], maximu
     else:
         missing = len(items) - (maximum - 1)
         assert result == (*map(str, items[: maximum - 1]), f"{missing} more")
-        assert take(map(str, items), maximum) == tuple(map(str, items[:maximum]))
+        assert truncate(map(str, items), maximum) == tuple(map(str, items[:maximum]))

@@ -1,4 +1,4 @@
-"""Pure functions that find root causes. They mark the results that another check explains."""
+"""Finds the root causes of results: a result that another check explains is marked as skipped."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -7,9 +7,9 @@ from agent.doctor.check import CheckResult
 
 
 def cause_of(results: Iterable[CheckResult]) -> str | None:
-    """Return the name of a failed check, or None.
+    """Return the name of the check that failed; None if none did.
 
-    It is a check of ``results``, or the check because of which one of them was skipped.
+    If a result was skipped because of another check, return the name of that check.
     """
     for result in results:
         if result.because is not None and result.status != "unseen":
@@ -20,9 +20,9 @@ def cause_of(results: Iterable[CheckResult]) -> str | None:
 
 
 def hidden_by(results: Iterable[CheckResult]) -> str | None:
-    """Return the name of the first check that is "unseen", or of the check that explains this.
+    """Return the name of the first check that is "unseen", or of the check that made it so.
 
-    Return None if there is none.
+    Return None if no check is "unseen".
     """
     return next(
         (result.because or result.name for result in results if result.status == "unseen"), None
