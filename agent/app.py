@@ -155,7 +155,7 @@ class App:
         runtime, service = self._runtime, self._config.service
         api_key = runtime.kept_key or key_source(service.api_key_file, self._loaded.path)
         has_recorder = self._config.recorder.enabled
-        self.client = ServiceClient(service, api_key, runtime.clock, watch=has_recorder)
+        self.client = ServiceClient(service, api_key, runtime.clock, tcp_keep_alive=has_recorder)
         self._breaker = CircuitBreaker(runtime.clock, runtime.rng, self.health, api_key)
         self._session = DeviceSession(
             self.client, self._breaker, self.binding_state, runtime.clock, runtime.foreground
@@ -314,7 +314,7 @@ class App:
             self._settle_timer.cancel()
         if self.activity == IDLE:
             loop = asyncio.get_running_loop()
-            self._settle_timer = loop.call_later(SETTLE_AFTER_S, memory.settle)
+            self._settle_timer = loop.call_later(SETTLE_AFTER_S, memory.release_memory)
 
     def _build_collection(self) -> "Collection":
         """Create the `Collection`. Called for the first report."""

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from agent import daemon
 from agent.adapters import memory
-from agent.adapters.collector_process import Collected, OnProgress
+from agent.adapters.collector_process import CollectedFacts, OnProgress
 from agent.adapters.connectivity import sensors
 from agent.adapters.connectivity.link import LinkReading
 from agent.adapters.storage.journal import Entry
@@ -49,10 +49,10 @@ class QuickCollectors:
 
     async def collect(
         self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
-    ) -> Collected:
+    ) -> CollectedFacts:
         self.runs += 1
         await self.may_end.wait()
-        return Collected(facts_of(job.kind))
+        return CollectedFacts(facts_of(job.kind))
 
 
 class SimulatedApp(App):
@@ -147,7 +147,7 @@ async def simulated_agent(
     """
     with patch.object(sensors, "_link_reader", return_value=_read_link):
         app = SimulatedApp(LoadedConfig(config, None, {}), runtime_of(home, clock, seed))
-    with patch.object(memory, "settle", autospec=True):
+    with patch.object(memory, "release_memory", autospec=True):
         async with _running(app):
             yield app
 

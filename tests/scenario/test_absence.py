@@ -69,11 +69,11 @@ def record_calls() -> Iterator[list[Failpoint]]:
         if failpoint in CALLS and not is_over:
             calls.append(failpoint)
 
-    failpoints.listen(listener)
+    failpoints.set_listener(listener)
     try:
         yield calls
     finally:
-        failpoints.listen(lambda failpoint, is_over: None)
+        failpoints.set_listener(lambda failpoint, is_over: None)
 
 
 OUTAGES = sizes.amount(medium=12, large=24, variable="OUTAGES")

@@ -17,7 +17,7 @@ from agent.adapters.connectivity.name_servers import (
     query_servers,
 )
 from agent.adapters.connectivity.service_connection import (
-    WITHIN_S,
+    TIMEOUT_S,
     connect,
     resolve,
     target_of,
@@ -136,10 +136,10 @@ class SystemSensors:
             reading.networks,
             is_interrupted=is_interrupted,
         )
-        if (resolved := replies.addresses) != ():
-            # Name servers are queried for IPv4 addresses only. The system's resolver may know an
-            # IPv6 address as well. It is placed third at the latest, because `connect` tries only
-            # three addresses.
+        if resolved := replies.addresses:
+            # Name servers are queried for IPv4 addresses only. The system's resolver may have
+            # returned IPv6 addresses as well. The first of them is placed third at the latest,
+            # because `connect` tries only three addresses.
             ipv6 = (each for each in self._service_addresses if ":" in each)
             self._service_addresses = (*resolved[:2], *ipv6, *resolved[2:])
         return replies
@@ -149,7 +149,7 @@ class SystemSensors:
             resolving = self._begin_to_resolve()
             await asyncio.wait({queries})
             if not self._service_addresses:
-                await asyncio.wait({resolving}, timeout=WITHIN_S)
+                await asyncio.wait({resolving}, timeout=TIMEOUT_S)
         return await connect(self._service_addresses, self._target.port)
 
     def _begin_to_resolve(self) -> "asyncio.Task[None]":

@@ -17,8 +17,8 @@ from agent.config.model import Service
 from agent.rules.connectivity.cause import ServiceAnswer
 from collectors.shared.tcp_refusal import refusal_wait_s
 
-WITHIN_S: Final = refusal_wait_s(1.5)
-AGAIN_AFTER_S: Final = 0.3
+TIMEOUT_S: Final = refusal_wait_s(1.5)
+RETRY_AFTER_S: Final = 0.3
 ADDRESSES_MAX: Final = 3
 _HOSTS_MAX_BYTES: Final = 1 << 20
 _UNREACHABLE: Final = frozenset(
@@ -99,11 +99,11 @@ async def _connect(address: str, port: int) -> ServiceAnswer:
     For some tenths of a second after a link came up, the kernel still reports its old state.
     """
     loop = asyncio.get_running_loop()
-    ends_at = loop.time() + WITHIN_S
+    ends_at = loop.time() + TIMEOUT_S
     while (answer := await _connect_once(address, port, ends_at)) == "unreachable":
-        if loop.time() + AGAIN_AFTER_S >= ends_at:
+        if loop.time() + RETRY_AFTER_S >= ends_at:
             break
-        await asyncio.sleep(AGAIN_AFTER_S)
+        await asyncio.sleep(RETRY_AFTER_S)
     return answer
 
 

@@ -23,13 +23,13 @@ def detect_service_manager() -> ServiceManager:
         return LaunchdService(agent_command())
     # sd_booted(3): this directory exists exactly when systemd is the init system.
     if not Path("/run/systemd/system").is_dir():
-        raise ServiceManagerError(_without_systemd())
+        raise ServiceManagerError(_no_systemd_message())
     from agent.adapters.service_manager.systemd import SystemdService
 
     return SystemdService(agent_command())
 
 
-def _without_systemd() -> str:
+def _no_systemd_message() -> str:
     advice = (
         "this machine was not started by systemd: configure your init system to run"
         " `venue-agent run`"

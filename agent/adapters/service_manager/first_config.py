@@ -62,7 +62,7 @@ def config_text(options: InstallOptions, paths: ServicePaths) -> str:
         raise ConfigError(
             tuple(f"{_OPTIONS.get(str(key), key)} {why}" for key, why in reasons_by_name)
         )
-    if paths.names_the_key_file:
+    if paths.has_key_path_in_config:
         values["api_key_file"] = str(paths.api_key)
     lines = [f"{key} = {_toml_string(value or '')}" for key, value in values.items()]
     return "\n".join(("# All keys: `venue-agent config schema`.", "[service]", *lines, ""))
@@ -80,7 +80,7 @@ def write_first_config(options: InstallOptions, paths: ServicePaths) -> tuple[Pa
             problem = f"a first configuration needs {' and '.join(options.missing)} as well"
             raise ConfigError((problem,))
         text = config_text(options, paths)
-    key = _key(options.api_key_file)
+    key = _new_key(options.api_key_file)
     written_files = []
     try:
         if key is not None and _read(paths.api_key) != key:
@@ -99,7 +99,7 @@ def _toml_string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _key(file: Path | None) -> str | None:
+def _new_key(file: Path | None) -> str | None:
     if file is None:
         return None
     try:
@@ -115,7 +115,7 @@ def _key(file: Path | None) -> str | None:
 def _read_stdin() -> str:
     """Return the first line of standard input. A terminal shows a prompt, but not the input."""
     if not sys.stdin.isatty():
-        return sys.stdin.readline(MAX_KEY_LENGTH + 2)
+        return sys.stdin.readline(MAX_KEY_LENGTH + 2)  # the key and its line break
     try:
         return getpass.getpass("API key (not shown): ")
     except EOFError:

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Final
 from unittest import mock
 
-from agent.adapters.collector_process import CollectorProcess, event_of
+from agent.adapters.collector_process import CollectorProcess, parse_event
 from agent.adapters.identity import Identity
 from agent.adapters.service_manager.contract import ServicePaths, ServiceState
 from agent.adapters.storage.database import Database
@@ -282,7 +282,7 @@ class Manager:
             self.world.config,
             self.world.home / "api-key",
             self.world.state,
-            names_the_key_file=True,
+            has_key_path_in_config=True,
         )
 
     def state(self) -> ServiceState:
@@ -379,7 +379,7 @@ def _import_what_verbs_need(world: World) -> None:
         load(model, world.config)
     DeviceRecordFile(StateDirectory(world.home / "template")).load()
     for line in (world.home / "network").read_bytes().splitlines():
-        event_of(line)
+        parse_event(line)
     gc.freeze()  # garbage collection in a fork would copy the memory pages of all these objects
 
 
