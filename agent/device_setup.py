@@ -14,7 +14,7 @@ from agent.rules.install_id import install_id_for
 log = logging.getLogger(__name__)
 
 
-def device_at_start(
+def load_or_create_device(
     config: Config,
     file: DeviceRecordFile,
     identity: Identity,
@@ -38,10 +38,8 @@ def device_at_start(
     """
     fingerprint = fingerprint or machine.fingerprint()
     stored_record = file.load()
-    fingerprints = {fingerprint, None if stored_record is None else stored_record.fingerprint} - {
-        None
-    }
-    is_clone = len(fingerprints) > 1
+    stored_fingerprint = stored_record.fingerprint if stored_record else None
+    is_clone = None not in (fingerprint, stored_fingerprint) and fingerprint != stored_fingerprint
     copied_install_id = None
     if stored_record is not None and is_clone:
         copied_install_id = stored_record.legacy_install_id

@@ -21,7 +21,7 @@ from agent.cli.terminal.screen import Screen
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load
 from agent.config.model import Config, Service
-from agent.device_setup import device_at_start
+from agent.device_setup import load_or_create_device
 from agent.errors import (
     CredentialRefused,
     Refused,
@@ -117,7 +117,7 @@ def _locked(state: StateDirectory) -> Iterator[None]:
             "the agent is running and enrolls itself: see `venue-agent status`, or stop it to"
             " enroll manually"
         )
-    with state.hold():
+    with state.lock():
         yield
 
 
@@ -142,7 +142,7 @@ async def _bind(
 ) -> tuple[EnrollmentRecord, bool]:
     """Return the enrollment, and whether it is new. Raises ServiceError, StateError."""
     identity, file = Identity(state), DeviceRecordFile(state)
-    device_record, _ = device_at_start(config, file, identity)
+    device_record, _ = load_or_create_device(config, file, identity)
     if device_record.binding is not None and not device_record.is_revoked and not force:
         return device_record.binding.record, False
     client = ServiceClient(config.service, api_key, SystemClock())

@@ -158,8 +158,9 @@ def _instead(issue: Issue) -> str:
     """Return what to write instead of a wrong value; "" if unknown."""
     value = issue.value
     if issue.reason == "must be a list":
-        what = f"[[{issue.path[-1]}]], with two" if isinstance(value, dict) else "it in square"
-        return f"; write {what} brackets"
+        if isinstance(value, dict):
+            return f"; write [[{issue.path[-1]}]], with two brackets"
+        return "; write it in square brackets"
     if isinstance(value, str) and issue.reason in _WITHOUT_QUOTES:
         return "; delete the quotes" if _WITHOUT_QUOTES[issue.reason].fullmatch(value) else ""
     choices = list(issue.choices)

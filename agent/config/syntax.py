@@ -131,8 +131,8 @@ class _Mistake:
                 break
             earlier = ASSIGNMENT.match(line)
             if earlier and earlier[1] == assignment[1]:
-                what = repr(self.key) if self.key else "a key"
-                return f"{what} is set twice, first in line {number}: delete one of the two lines"
+                name = repr(self.key) if self.key else "a key"
+                return f"{name} is set twice, first in line {number}: delete one of the two lines"
         return self._as_reported()
 
     def invalid_value(self) -> str:
@@ -146,7 +146,7 @@ class _Mistake:
         return self.incomplete_list("a list") if value[0] == "[" else self._without_quotes()
 
     def _without_quotes(self) -> str:
-        example = self._example
+        example = self._example  # its value has the type of the key
         if example.endswith("= 30"):
             return f"the value must be a number: write {example}"
         if example.endswith("= true"):
@@ -172,8 +172,8 @@ class _Mistake:
         if word is None or word[1] not in self._known:
             return _UNCLEAR
         has_colon = self.line[word.end() :].startswith(":")
-        what = "write = instead of the colon" if has_colon else "the sign = is missing"
-        return f"{what}: {self._example_of(word[1])}"
+        fix = "write = instead of the colon" if has_colon else "the sign = is missing"
+        return f"{fix}: {self._example_of(word[1])}"
 
     def unclosed_list(self) -> str:
         lines = [replace(self, line=line) for line in (*self.previous_lines, self.line)]

@@ -209,5 +209,5 @@ def test_leftovers_of_a_killed_agent_are_removed_at_the_next_start(tmp_path: Pat
     other_files = ("device.json", "agent.db", "printers.json", ".somebody-elses")
     for name in (*leftovers, *other_files):
         (tmp_path / name).write_bytes(b"x")
-    with state.hold():
+    with state.lock():
         assert {path.name for path in tmp_path.iterdir()} == {*other_files, "agent.lock"}

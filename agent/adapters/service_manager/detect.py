@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from agent.adapters.service_manager.contract import ServiceManager, ServiceManagerError
-from agent.config.model import default_config_path, is_there
+from agent.config.model import default_config_path, may_exist
 from agent.config.rights import no_configuration
 
 
@@ -34,7 +34,7 @@ def _no_systemd_message() -> str:
         "this machine was not started by systemd: configure your init system to run"
         " `venue-agent run`"
     )
-    return advice if is_there(default_config_path()) else f"{advice}\n{no_configuration()}"
+    return advice if may_exist(default_config_path()) else f"{advice}\n{no_configuration()}"
 
 
 def agent_command() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError, ServicePaths
 from agent.adapters.storage.atomic_file import PRIVATE, write_atomically
-from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, checked_key
+from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, parse_key
 from agent.config.model import Service
 from agent.config.review import review_of
 from agent.errors import ConfigError, CredentialRefused
@@ -104,7 +104,7 @@ def _new_key(file: Path | None) -> str | None:
         return None
     try:
         if str(file) == STDIN:
-            key = checked_key(_read_stdin(), "standard input")
+            key = parse_key(_read_stdin(), "standard input")
         else:
             key = ApiKeySource(file, None).read()
     except CredentialRefused as error:

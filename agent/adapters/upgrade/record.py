@@ -40,7 +40,7 @@ class Upgrade:
     reason: str = ""
     log: str = ""
 
-    def sentence(self, now: datetime | None = None) -> str:
+    def describe(self, now: datetime | None = None) -> str:
         """Return a sentence for users about the upgrade."""
         today = (now or datetime.now(UTC)).astimezone()
         at = parse_timestamp(self.at)

@@ -86,7 +86,7 @@ class World:
         with contextlib.ExitStack() as stack:
             if self.is_running:
                 self.state.prepare()
-                stack.enter_context(self.state.hold())
+                stack.enter_context(self.state.lock())
                 StatusFile(self.state).write(self._status())
             return await asyncio.to_thread(
                 run_checks,

@@ -94,7 +94,7 @@ class Win32ServiceControl:
 
     def create(self, command_line: str) -> None:
         api = self._service
-        with self._open_manager(api.SC_MANAGER_CREATE_SERVICE) as manager, self._converted_errors():
+        with self._open_manager(api.SC_MANAGER_CREATE_SERVICE) as manager, self._errors():
             handle = api.CreateService(
                 manager, NAME, DISPLAY_NAME, api.SERVICE_ALL_ACCESS,
                 api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START, api.SERVICE_ERROR_NORMAL,
@@ -107,7 +107,7 @@ class Win32ServiceControl:
 
     def change(self, command_line: str) -> None:
         api = self._service
-        with self._open_service(api.SERVICE_ALL_ACCESS) as handle, self._converted_errors():
+        with self._open_service(api.SERVICE_ALL_ACCESS) as handle, self._errors():
             api.ChangeServiceConfig(
                 handle, api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START,
                 api.SERVICE_ERROR_NORMAL, command_line, None, 0, None, None, None, DISPLAY_NAME,
@@ -117,7 +117,7 @@ class Win32ServiceControl:
     def delete(self) -> None:
         with (
             self._open_service(self._service.SERVICE_ALL_ACCESS) as handle,
-            self._converted_errors(),
+            self._errors(),
         ):
             self._service.DeleteService(handle)
 
@@ -125,25 +125,25 @@ class Win32ServiceControl:
         api = self._service
         with (
             self._open_service(api.SERVICE_START) as handle,
-            self._converted_errors(ignored=_ALREADY_RUNNING),
+            self._errors(ignored=_ALREADY_RUNNING),
         ):
             api.StartService(handle, None)
 
     def stop(self) -> None:
         with (
             self._open_service(self._service.SERVICE_STOP) as handle,
-            self._converted_errors(ignored=_NOT_ACTIVE),
+            self._errors(ignored=_NOT_ACTIVE),
         ):
             self._service.ControlService(handle, self._service.SERVICE_CONTROL_STOP)
 
     def add_event_source(self) -> None:
         # The Event Log reads the message texts of the events from servicemanager.pyd.
         messages = importlib.import_module("servicemanager").__file__
-        with self._converted_errors():
+        with self._errors():
             importlib.import_module("win32evtlogutil").AddSourceToRegistry(NAME, messages)
 
     def remove_event_source(self) -> None:
-        with self._converted_errors(ignored=2):  # ERROR_FILE_NOT_FOUND: already removed
+        with self._errors(ignored=2):  # ERROR_FILE_NOT_FOUND: already removed
             importlib.import_module("win32evtlogutil").RemoveSourceFromRegistry(NAME)
 
     def is_alive(self, pid: int) -> bool:
@@ -165,7 +165,7 @@ class Win32ServiceControl:
         descriptor = api.ConvertStringSecurityDescriptorToSecurityDescriptor(
             _ADMINISTRATORS_ONLY, 1
         )
-        with self._converted_errors(subject=f"{path} cannot be protected"):
+        with self._errors(subject=f"{path} cannot be protected"):
             api.SetNamedSecurityInfo(
                 str(path), api.SE_FILE_OBJECT, parts | api.PROTECTED_DACL_SECURITY_INFORMATION,
                 descriptor.GetSecurityDescriptorOwner(), None,
@@ -180,14 +180,14 @@ class Win32ServiceControl:
         attributes = self._types.SECURITY_ATTRIBUTES()
         convert = self._security.ConvertStringSecurityDescriptorToSecurityDescriptor
         attributes.SECURITY_DESCRIPTOR = convert(_ADMINISTRATORS_ONLY, 1)
-        with self._converted_errors(subject=f"{directory} cannot be created"):
+        with self._errors(subject=f"{directory} cannot be created"):
             importlib.import_module("win32file").CreateDirectory(str(directory), attributes)
 
     def security(self, path: Path) -> Security:
         """Return the owner and the access rights of a file. Links are not followed."""
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
-        with self._converted_errors(subject=str(path)):
+        with self._errors(subject=str(path)):
             descriptor = api.GetFileSecurity(str(path), parts)
         access_list, entries = descriptor.GetSecurityDescriptorDacl(), None
         if access_list is not None:
@@ -220,12 +220,12 @@ class Win32ServiceControl:
 
     def _apply_optional_settings(self, handle: Any) -> None:
         for level, setting in optional_settings(self._service).items():
-            with self._converted_errors(ignored=_UNKNOWN_LEVEL):
+            with self._errors(ignored=_UNKNOWN_LEVEL):
                 self._service.ChangeServiceConfig2(handle, level, setting)
 
     @contextmanager
     def _open_manager(self, access: int) -> Iterator[Any]:
-        with self._converted_errors():
+        with self._errors():
             manager = self._service.OpenSCManager(None, None, access)
         try:
             yield manager
@@ -235,7 +235,7 @@ class Win32ServiceControl:
     @contextmanager
     def _open_service(self, access: int) -> Iterator[Any]:
         with self._open_manager(self._service.SC_MANAGER_CONNECT) as manager:
-            with self._converted_errors():
+            with self._errors():
                 handle = self._service.OpenService(manager, NAME, access)
             try:
                 yield handle
@@ -243,9 +243,7 @@ class Win32ServiceControl:
                 self._service.CloseServiceHandle(handle)
 
     @contextmanager
-    def _converted_errors(
-        self, *, ignored: int | None = None, subject: str | None = None
-    ) -> Iterator[None]:
+    def _errors(self, *, ignored: int | None = None, subject: str | None = None) -> Iterator[None]:
         """Convert errors of the API to ServiceManagerError, except the error number ``ignored``.
 
         The message begins with ``subject``, or with the name of the failed function of the API.

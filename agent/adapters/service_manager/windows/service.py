@@ -101,12 +101,12 @@ class WindowsService(ServiceManager):
             self.stop()  # Windows does not start a service that is still stopping
         self.control.start()
         self._wait(
-            lambda current: current is None or current.status is not Status.START_PENDING,
+            lambda new: new is None or new.status is not Status.START_PENDING,
             "is slow to start",
         )
-        current = self.control.query()
-        if current is None or current.status is not Status.RUNNING:
-            code = f" with exit code {current.exit_code}" if current else ""
+        new = self.control.query()
+        if new is None or new.status is not Status.RUNNING:
+            code = f" with exit code {new.exit_code}" if new else ""
             raise ServiceManagerError(f"the service ended at once{code}: see {self._log}")
 
     def stop(self) -> None:
@@ -117,14 +117,12 @@ class WindowsService(ServiceManager):
         if query.status is Status.START_PENDING:
             # A service accepts no request to stop before it runs.
             self._wait(
-                lambda current: current is None or current.status is not query.status,
+                lambda new: new is None or new.status is not query.status,
                 "does not start",
             )
         if query.status is not Status.STOP_PENDING:
             self.control.stop()
-        self._wait(
-            lambda current: current is None or current.status is Status.STOPPED, "does not stop"
-        )
+        self._wait(lambda new: new is None or new.status is Status.STOPPED, "does not stop")
         # The service reports that it has stopped shortly before its process ends.
         self._wait(
             lambda _: not self.control.is_alive(query.pid),
@@ -169,7 +167,7 @@ class WindowsService(ServiceManager):
 
 
 def join_command_line(words: tuple[str, ...]) -> str:
-    """Join words to a command line. The program is always join_command_line.
+    """Join words to a command line. The program is always quoted.
 
     Without quotes, Windows could run C:\\Program.exe instead of a file in C:\\Program Files.
     """

@@ -16,7 +16,7 @@ from agent.adapters.storage.device_record import (
 )
 from agent.adapters.storage.state import StateDirectory
 from agent.config.model import LocalConfig
-from agent.device_setup import device_at_start
+from agent.device_setup import load_or_create_device
 from agent.errors import StateError
 from agent.reporting import environment_here
 from tests.unit.agent.samples import BASE_URL, config, record
@@ -44,7 +44,7 @@ def start(
     """
     identity = Identity(state)
     file = DeviceRecordFile(state)
-    return *device_at_start(config(**changes), file, identity, fingerprint), identity
+    return *load_or_create_device(config(**changes), file, identity, fingerprint), identity
 
 
 def test_a_saved_device_record_is_loaded_unchanged(
@@ -199,7 +199,7 @@ def test_the_configured_install_id_takes_precedence(
     file.save(BOUND_RECORD)
     configured = config(device={"legacy_install_id": "till-3"})
 
-    device, _ = device_at_start(configured, file, Identity(state), THIS_MACHINE)
+    device, _ = load_or_create_device(configured, file, Identity(state), THIS_MACHINE)
 
     assert device.legacy_install_id == "till-3"
     assert device.binding == BOUND_RECORD.binding
@@ -249,7 +249,7 @@ def test_the_journal_is_set_aside_if_the_device_or_the_service_has_changed(
     file.save(BOUND_RECORD)
     calls: list[int] = []
 
-    device_at_start(
+    load_or_create_device(
         config(**change),
         file,
         Identity(state),
