@@ -111,7 +111,7 @@ class App:
         self.status = StatusWriter(
             StatusFile(runtime.state), runtime.notifier, runtime.clock, self._status_now
         )
-        self.health = HealthBoard(runtime.clock, self.status.changed)
+        self.health = HealthBoard(runtime.clock, self.status.note_change)
         self._open_state()
         self._make_session()
         self._make_request_loops()
@@ -202,7 +202,7 @@ class App:
         self._scheduler = Scheduler(
             send_heartbeat=self._send_heartbeat,
             interval_s=self._config.heartbeat.interval_seconds,
-            request_report=floor.report_due,
+            request_report=floor.start_or_skip,
             schedule=self._config.schedule,
         )
 
@@ -223,7 +223,7 @@ class App:
             boot_id=boot_id(),
             run_id=f"run of {runtime.started_at.isoformat()}",
             read_machine=lambda: MachineState(memory_kills(), runtime.state.free_bytes()),
-            on_change=self.status.changed,
+            on_change=self.status.note_change,
         )
         self._breaker.on_attempt = self._recorder.note_attempt
         self._receiver.on_break = self._recorder.note_stream_broken
@@ -248,7 +248,7 @@ class App:
         self._journal.prune(self._runtime.clock.now())
         self._ledger.sent.drop_old(self._runtime.clock.now())
         self._scheduler.start()
-        self.status.changed()
+        self.status.note_change()
 
     def stop_timers(self) -> None:
         self.phase = "stopping"
@@ -288,7 +288,7 @@ class App:
 
     def _on_time_jump(self, jump: TimeJump) -> None:
         """Restart timers and connections, because they are unreliable after a time jump."""
-        self._scheduler.plan_anew()
+        self._scheduler.reschedule()
         self._breaker.retry_now()
         self._receiver.reconnect()
         if self._recorder is not None and jump.stepped_s:
@@ -298,11 +298,11 @@ class App:
     async def _send_heartbeat(self) -> None:
         await self._heartbeat.send()
         self._ledger.sent.drop_old(self._runtime.clock.now())
-        self.status.changed()
+        self.status.note_change()
 
     def _note_activity(self, activity: str) -> None:
         self.activity = activity
-        self.status.changed()
+        self.status.note_change()
         self._release_memory_soon()
 
     def _release_memory_soon(self) -> None:
@@ -322,14 +322,14 @@ class App:
         # them.
         from agent.adapters.collector_process import CollectorProcess
         from agent.adapters.storage.printer_memory import PrinterMemory
-        from agent.reporting import environment_here
+        from agent.reporting import describe_environment
         from agent.tasks.collection import Collection
 
         command = self._runtime.collector_command
         return Collection(
             config=self._config,
             binding_state=self.binding_state,
-            environment=environment_here(self._config),
+            environment=describe_environment(self._config),
             agent_fields=self._agent_fields,
             collectors=CollectorProcess() if command is None else CollectorProcess(command),
             memory=PrinterMemory(self._runtime.state),

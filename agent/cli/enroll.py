@@ -31,7 +31,7 @@ from agent.errors import (
 )
 from agent.rules.health import CONDITIONS
 from agent.tasks.session.binding_state import BindingState
-from agent.tasks.session.enrollment import explain, sign_up
+from agent.tasks.session.enrollment import enroll_with_challenge, explain
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import EnrollmentRecord
 
@@ -148,7 +148,9 @@ async def _bind(
     client = ServiceClient(config.service, api_key, SystemClock())
     identity_key = identity.load_or_create()
     try:
-        enrollment = await sign_up(config, identity_key, device_record.legacy_install_id, client)
+        enrollment = await enroll_with_challenge(
+            config, identity_key, device_record.legacy_install_id, client
+        )
     finally:
         await client.close()
     service = config.service

@@ -15,7 +15,7 @@ from agent.wire.payloads.history import Event, Incident
 
 log = logging.getLogger(__name__)
 
-EVERY_S: Final = 300.0
+READ_EVERY_S: Final = 300.0
 """Minimum interval of the readings. They have no timer: the first heartbeat after this interval
 causes the next reading."""
 CONFIRM_AFTER_S: Final = 20.0
@@ -65,7 +65,7 @@ class LocalFaultRecorder:
             self._faults.end_all(at) if is_excused else self._faults.observe(at, reading)
         )
         is_unsure = self._faults.is_suspected or reading.is_pending
-        self._due_s = now_s + (CONFIRM_AFTER_S if is_unsure else EVERY_S)
+        self._due_s = now_s + (CONFIRM_AFTER_S if is_unsure else READ_EVERY_S)
         new_faults = [fault for fault in self._faults.present(at) if fault not in earlier_faults]
         for fault in new_faults:
             log.warning("%s (%s)", fault.evidence, fault.cause)

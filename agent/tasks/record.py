@@ -100,7 +100,7 @@ class Recorder:
     _gateway_macs: GatewayMacs = field(default_factory=GatewayMacs)
     _silent_probes: int = 0
     """Number of probes of the present path in a row that the gateway did not answer."""
-    _names_due_s: float = 0.0
+    _name_servers_due_s: float = 0.0
     """When the next query to the name servers is due."""
     _write_due_s: float = 0.0
     _prune_due_s: float = 0.0
@@ -108,7 +108,7 @@ class Recorder:
     """How long the machine has slept in total, as last read."""
     _clock_offset_s: float = field(init=False)
     """The wall clock minus the monotonic clock, as last read. It changes if the clock is set."""
-    _excused_until_s: float = 0.0
+    _grace_ends_s: float = 0.0
     """Until this time of the monotonic clock, interruptions are not recorded."""
     _present: tuple[Incident, ...] = ()
     """The incidents of the present interruption."""
@@ -138,7 +138,7 @@ class Recorder:
         self._suspicion.note_success(operation)
         if not self._incidents.is_open:
             self._suspicion.failed_until = None
-        is_due = operation == "heartbeat" and self.clock.monotonic() >= self._names_due_s
+        is_due = operation == "heartbeat" and self.clock.monotonic() >= self._name_servers_due_s
         if self._incidents.is_open or is_due:
             self._has_reply = True
             self._wake.set()
@@ -219,7 +219,7 @@ class Recorder:
             self._incidents = IncidentBuilder(recent)
             self._events += describe_start(values, self.boot_id, now)
             self._ended += open_incidents
-            self._excuse()
+            self._start_grace_period()
         # A stored beginning in the future was written before the clock was set back.
         since = min(float(values.get("since", now.timestamp())), now.timestamp())
         self._has_begun = True
@@ -265,8 +265,8 @@ class Recorder:
         # Most calls fail some time after the interruption began, so the incident begins when the
         # first failed call began. This is not necessary for a refused connection: it fails at once.
         is_late = sample.service != "refused" and not self._incidents.is_open
-        began_at = (is_late and self._suspicion.since) or woken_at
-        ended_incidents = self._incidents.observe(now, diagnosis, began_at)
+        first_failure_at = self._suspicion.since if is_late else None
+        ended_incidents = self._incidents.observe(now, diagnosis, first_failure_at or woken_at)
         if ended_incidents:
             if (failed_until := self._suspicion.failed_until) is not None:
                 ended_incidents = (
@@ -275,7 +275,7 @@ class Recorder:
                 )
             self._suspicion.since = self._suspicion.failed_until = None
         self._ended += ended_incidents
-        self._note_present(ended_incidents)
+        self._note_incidents(ended_incidents)
 
     async def _observe_local(self, local: "LocalFaultRecorder") -> None:
         ended_incidents, events, is_new = await local.observe(
@@ -288,19 +288,17 @@ class Recorder:
 
     def _is_local_due(self) -> bool:
         now_s = self.clock.monotonic()
-        return (
-            self.local is not None and now_s >= self._excused_until_s and self.local.is_due(now_s)
-        )
+        return self.local is not None and now_s >= self._grace_ends_s and self.local.is_due(now_s)
 
     async def _sample(self, link: LinkState) -> Sample:
         """Return a sample. The path is probed unless a call has just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
-        sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
+        sample = await (self._sample_after_reply(link) if has_reply else self.sensors.probe(link))
         if sample.conflict is None and self._gateway_macs.has_conflict(self.clock.monotonic()):
             sample = replace(sample, conflict=link.gateway)
         return self._suspicion.add_refusal(sample, self._now())
 
-    async def _after_reply(self, link: LinkState) -> Sample:
+    async def _sample_after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
             # The sensors compare later probes with this probe of the working connection. It is
             # repeated a few times if the gateway does not answer.
@@ -311,17 +309,17 @@ class Recorder:
             self._silent_probes = 0 if is_conclusive else self._silent_probes + 1
             if is_conclusive or self._silent_probes >= SILENT_PROBES_MAX:
                 self._probed_path, self._silent_probes = link.path, 0
-        self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
+        self._name_servers_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
-    def _note_present(self, ended: Sequence[Incident]) -> None:
+    def _note_incidents(self, ended: Sequence[Incident]) -> None:
         """Write incidents when they begin and end, and at intervals while they are open."""
         before, self._present = self._present, self._incidents.present(self._now())
-        is_new = [incident.cause for incident in before] != [
-            incident.cause for incident in self._present
-        ]
-        for incident in self._present[-1:] if is_new else ():
-            log.warning("interrupted: %s (%s)", incident.evidence, incident.cause)
+        causes_before = [incident.cause for incident in before]
+        is_new = causes_before != [incident.cause for incident in self._present]
+        if is_new and self._present:
+            newest = self._present[-1]
+            log.warning("interrupted: %s (%s)", newest.evidence, newest.cause)
         for incident in ended:
             log.warning("the interruption (%s) ended", incident.cause)
         is_changed = is_new or bool(ended)
@@ -349,16 +347,16 @@ class Recorder:
         asleep_at = now - timedelta(seconds=slept_s)
         self._ended += self._incidents.observe(asleep_at, None)
         self._events.append(Event("slept", asleep_at, f"{slept_s:.0f} s"))
-        self._excuse()
+        self._start_grace_period()
 
-    def _excuse(self) -> None:
+    def _start_grace_period(self) -> None:
         """Do not record interruptions for the next GRACE_S seconds."""
-        self._excused_until_s = self.clock.monotonic() + GRACE_S
+        self._grace_ends_s = self.clock.monotonic() + GRACE_S
         self._suspicion = Suspicion()
 
     def _is_excused(self) -> bool:
         """Return whether interruptions are expected now, and are not recorded."""
-        return self._is_in_quiet_hours() or self.clock.monotonic() < self._excused_until_s
+        return self._is_in_quiet_hours() or self.clock.monotonic() < self._grace_ends_s
 
     def _is_in_quiet_hours(self) -> bool:
         local_time = self.clock.now().astimezone()

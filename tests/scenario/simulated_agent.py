@@ -20,7 +20,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.app import App, Runtime
 from agent.config.file import LoadedConfig
 from agent.config.model import Config
-from agent.reporting import environment_here
+from agent.reporting import describe_environment
 from agent.rules.connectivity.cause import LinkState
 from agent.rules.lifecycle import FINAL
 from agent.tasks.collection import Collection
@@ -85,7 +85,7 @@ class SimulatedApp(App):
 
     def _note_conditions(self) -> None:
         self.conditions_seen.update(p.code for p in self.health.problems())
-        self.status.changed()
+        self.status.note_change()
 
     async def _send_heartbeats(self) -> None:
         """Send heartbeats by the virtual clock. APScheduler uses the clock of the machine."""
@@ -99,7 +99,7 @@ class SimulatedApp(App):
             collectors=collectors,
             config=self._loaded.config,
             binding_state=self.binding_state,
-            environment=environment_here(self._loaded.config),
+            environment=describe_environment(self._loaded.config),
             agent_fields=self._agent_fields,
             memory=PrinterMemory(self._runtime.state),
             health=self.health,

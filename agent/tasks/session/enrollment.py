@@ -50,7 +50,7 @@ class Enrollment:
             if self.session.binding_state.is_revoked:
                 self.session.note_rechecked()
                 await self._wait_while_revoked()
-            await self.session.wait_for_recheck()
+            await self.session.wait_for_recheck_request()
             await self._confirm(needs_recheck=True)
 
     async def _report_new_version(self) -> bool:
@@ -176,7 +176,7 @@ class Enrollment:
 
     async def enroll_once(self) -> EnrollmentRecord:
         """Enroll with one challenge, and store the binding. Raises ServiceError, StateError."""
-        record = await sign_up(
+        record = await enroll_with_challenge(
             self.config,
             self.identity.load_or_create(),
             self.session.binding_state.record.legacy_install_id,
@@ -186,7 +186,7 @@ class Enrollment:
         return record
 
 
-async def sign_up(
+async def enroll_with_challenge(
     config: Config,
     key: SigningKey,
     legacy_install_id: str,

@@ -19,7 +19,7 @@ from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.config.model import LocalConfig
 from agent.errors import Refused, ServiceUnavailable
-from agent.reporting import environment_here
+from agent.reporting import describe_environment
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.learned_printers import Memory
 from agent.rules.lifecycle import Event, State
@@ -46,7 +46,7 @@ from tests.unit.agent.rules.reports.test_network import CONTEXT
 from tests.unit.agent.samples import BINDING, NOW, command, config
 from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
 
-ENVIRONMENT = environment_here(LocalConfig())
+ENVIRONMENT = describe_environment(LocalConfig())
 
 
 @dataclass
@@ -138,7 +138,7 @@ async def test_learned_printers_are_sent_with_the_next_job(rig: ExecutorRig) -> 
         replace(facts, learned=(replace(kitchen, address="?"),)), "it was killed"
     )
     rig.collectors.script.extend([learned, broken])
-    results = [await rig.executor.collection().gather("network") for _ in range(3)]
+    results = [await rig.executor.collection().collect("network") for _ in range(3)]
 
     jobs = [job for job in rig.collectors.jobs if isinstance(job, NetworkJob)]
     assert [job.learned for job in jobs] == [(), (kitchen,), (kitchen,)]
@@ -156,7 +156,7 @@ async def test_macs_of_watched_devices_are_sent_with_the_next_snapshot(stranger:
     assert isinstance(facts, ApplicationFacts)
     rig.collectors.script.append(CollectedFacts(replace(facts, learned=(bar,))))
     for _ in range(2):
-        await rig.executor.collection().gather("application")
+        await rig.executor.collection().collect("application")
 
     jobs = [job for job in rig.collectors.jobs if isinstance(job, ApplicationJob)]
     assert [job.learned for job in jobs] == [(), (bar,)]
@@ -185,7 +185,7 @@ async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
     seen_at = rig.home.clock.now().isoformat()
     memory.write(Memory((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
     rig.collectors.waits_for_release = True
-    gathering = asyncio.create_task(rig.executor.collection().gather("network"))
+    gathering = asyncio.create_task(rig.executor.collection().collect("network"))
     await until(lambda: bool(rig.collectors.jobs))
     memory.write(Memory())
     rig.collectors.release.set()
@@ -305,7 +305,7 @@ async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_pat
             for _ in range(20):
                 await until(lambda: home.outbox.depth().reports > 0)
                 await settle(300)
-                home.submitter.keep_bounds()
+                home.submitter.apply_limits()
                 largest_bytes = max(largest_bytes, home.outbox.depth().size_bytes)
                 item = home.outbox.oldest()
                 assert item is not None
@@ -737,13 +737,13 @@ async def test_a_scheduled_report_without_a_binding_raises_an_error(stranger: Ha
     collection = rig.executor.collection()
 
     with pytest.raises(RuntimeError, match="needs a binding"):
-        collection.report(await collection.gather("network"), None)
+        collection.report(await collection.collect("network"), None)
 
 
 async def test_reports_of_one_collection_have_distinct_ids(rig: ExecutorRig) -> None:
     collection = rig.executor.collection()
 
-    result = await collection.gather("application")
+    result = await collection.collect("application")
     reports = [collection.report(result, None) for _ in range(3)]
 
     assert len({report.report_id for report in reports}) == 3

@@ -18,7 +18,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.config.model import LocalConfig
 from agent.device_setup import load_or_create_device
 from agent.errors import StateError
-from agent.reporting import environment_here
+from agent.reporting import describe_environment
 from tests.unit.agent.samples import BASE_URL, config, record
 
 THIS_MACHINE, OTHER_MACHINE = "fingerprint-here", "fingerprint-there"
@@ -225,7 +225,7 @@ def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
 
 def test_platform_and_user_agent_have_the_form_of_the_contract() -> None:
     assert machine.service_platform() in {"linux", "macos", "windows"}
-    environment = environment_here(LocalConfig())
+    environment = describe_environment(LocalConfig())
     start = re.escape(f"venue-agent/{__version__} ({platform.system()} ")
     assert re.fullmatch(rf"{start}\S.*; \S.*\)", environment.user_agent)
 
