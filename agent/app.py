@@ -17,7 +17,7 @@ from agent import __version__
 from agent.adapters import memory
 from agent.adapters.clock import Clock
 from agent.adapters.connectivity.sensors import SystemSensors
-from agent.adapters.identity import Identity
+from agent.adapters.identity import IdentityFile
 from agent.adapters.machine import CUPS, boot_id, memory_kills, thermal_throttles
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
@@ -122,7 +122,7 @@ class App:
         """Load the device record, and open the journal and the outbox."""
         state, service = self._runtime.state, self._config.service
         self._last_exit = _last_exit_in(state)
-        self._identity, record_file = Identity(state), DeviceRecordFile(state)
+        self._identity, record_file = IdentityFile(state), DeviceRecordFile(state)
         record, is_clone = load_or_create_device(
             self._config, record_file, self._identity, quarantine_journal=self._quarantine_journal
         )
@@ -347,7 +347,7 @@ class App:
             outbox=self._outbox.depth(),
             config_digest=config_digest(self._config),
             last_exit=None if self._last_exit is None else self._last_exit.describe(),
-            last_heartbeat_at=_text(self._heartbeat.last_at),
+            last_heartbeat_at=_format_timestamp(self._heartbeat.last_at),
         )
 
     def _history_fields(self) -> "Iterable[Field]":
@@ -367,18 +367,18 @@ class App:
             version=__version__,
             pid=os.getpid(),
             phase=self.phase,
-            started_at=_text(self._runtime.started_at) or "",
-            written_at=_text(self._runtime.clock.now()) or "",
+            started_at=_format_timestamp(self._runtime.started_at) or "",
+            written_at=_format_timestamp(self._runtime.clock.now()) or "",
             config_path=str(self._loaded.path) if self._loaded.path else None,
             binding=_binding_status(self.binding_state.record.binding),
             is_revoked=self.binding_state.is_revoked,
-            last_heartbeat_at=_text(self._heartbeat.last_at),
-            last_contact_at=_text(self.client.last_contact_at),
+            last_heartbeat_at=_format_timestamp(self._heartbeat.last_at),
+            last_contact_at=_format_timestamp(self.client.last_contact_at),
             delivery=self._receiver.delivery,
             activity=self.activity,
             outbox_reports=depth.reports,
             outbox_bytes=depth.size_bytes,
-            outbox_oldest_at=_text(depth.oldest_at),
+            outbox_oldest_at=_format_timestamp(depth.oldest_at),
             counters={
                 "commands_received": self._receiver.received,
                 "commands_ignored": self._receiver.ignored,
@@ -451,5 +451,5 @@ def _last_exit_in(state: StateDirectory) -> LastExit | None:
         return None
 
 
-def _text(timestamp: datetime | None) -> str | None:
+def _format_timestamp(timestamp: datetime | None) -> str | None:
     return None if timestamp is None else timestamp.isoformat(timespec="seconds")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from uuid import uuid4
 
 from agent.adapters import machine
-from agent.adapters.identity import Identity
+from agent.adapters.identity import IdentityFile
 from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
 from agent.config.model import Config
 from agent.rules.install_id import install_id_for
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 def load_or_create_device(
     config: Config,
     file: DeviceRecordFile,
-    identity: Identity,
+    identity: IdentityFile,
     fingerprint: str | None = None,
     *,
     quarantine_journal: Callable[[], None] = lambda: None,
@@ -53,7 +53,7 @@ def load_or_create_device(
     record = stored_record or DeviceRecord(
         legacy_install_id=install_id_for(platform.node(), uuid4(), taken_id=copied_install_id)
     )
-    record = _as_configured(record, config).model_copy(
+    record = _apply_config(record, config).model_copy(
         update={"fingerprint": fingerprint or record.fingerprint}
     )
     if record != stored_record:
@@ -66,7 +66,7 @@ def _belongs_to_another_service(record: DeviceRecord, config: Config) -> bool:
     return record.binding is not None and record.binding.base_url != config.service.base_url
 
 
-def _as_configured(record: DeviceRecord, config: Config) -> DeviceRecord:
+def _apply_config(record: DeviceRecord, config: Config) -> DeviceRecord:
     """Apply the configuration to the record.
 
     Uses the configured install id. Removes a binding of another service or location.

@@ -174,7 +174,8 @@ class CollectorProcess:
             await asyncio.wait((reading,), timeout=self.timeouts.cancel_s)
         finally:
             cancelling.cancel()
-        if cancelling.done() and not cancelling.cancelled():
+        was_cancelled = cancelling.done() and not cancelling.cancelled()
+        if was_cancelled:
             if not reading.done():
                 return "it was cancelled, but did not end in time"
             return _error_of(reading)

@@ -155,7 +155,7 @@ class _RateLimitedBytes(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def rate_limited(response: Response, limit: ReadRateLimit) -> Response:
+def limit_read_rate(response: Response, limit: ReadRateLimit) -> Response:
     """Limit the rate at which ``response`` is read."""
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _RateLimitedBytes(response.stream, limit)

@@ -20,7 +20,7 @@ from agent.adapters.http_client import (
     client_for,
     frames_of_events,
     frames_of_lines,
-    rate_limited,
+    limit_read_rate,
     read_body,
     stream_timeout,
 )
@@ -154,10 +154,12 @@ class ServiceClient:
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
                 yield CommandStream(
-                    True, frames_of_events(rate_limited(response, self._read_limit))
+                    True, frames_of_events(limit_read_rate(response, self._read_limit))
                 )
             elif media_type in NDJSON_TYPES:
-                yield CommandStream(True, frames_of_lines(rate_limited(response, self._read_limit)))
+                yield CommandStream(
+                    True, frames_of_lines(limit_read_rate(response, self._read_limit))
+                )
             else:
                 yield CommandStream(False, self._read_single_reply(response))
 

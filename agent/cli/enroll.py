@@ -10,7 +10,7 @@ from typing import Final
 
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
-from agent.adapters.identity import Identity
+from agent.adapters.identity import IdentityFile
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_route import service_route
 from agent.adapters.storage.device_record import DeviceRecordFile
@@ -141,7 +141,7 @@ async def _bind(
     config: Config, api_key: ApiKeySource, state: StateDirectory, *, force: bool
 ) -> tuple[EnrollmentRecord, bool]:
     """Return the enrollment, and whether it is new. Raises ServiceError, StateError."""
-    identity, file = Identity(state), DeviceRecordFile(state)
+    identity, file = IdentityFile(state), DeviceRecordFile(state)
     device_record, _ = load_or_create_device(config, file, identity)
     if device_record.binding is not None and not device_record.is_revoked and not force:
         return device_record.binding.record, False

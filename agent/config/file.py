@@ -18,7 +18,7 @@ from agent.config.model import (
     LocalConfig,
     Section,
     default_config_path,
-    is_text,
+    is_string_type,
     sections_of,
     state_dir,
 )
@@ -205,7 +205,7 @@ def _value_of(model: type[Section], section: str, key: str, text: str) -> Any:
     """
     table = sections_of(model).get(section)
     field = None if table is None else table.model_fields.get(key)
-    if field is not None and is_text(field.annotation):
+    if field is not None and is_string_type(field.annotation):
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]

@@ -477,7 +477,7 @@ def sections_of(model: type[Section]) -> dict[str, type[Section]]:
     return sections
 
 
-def is_text(annotation: object) -> bool:
+def is_string_type(annotation: object) -> bool:
     """Return whether a value of this type is a string."""
     return annotation is str or get_origin(annotation) is Literal
 

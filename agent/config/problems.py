@@ -71,9 +71,9 @@ class Source:
 def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
     """Return the required keys that are missing because the user misspelled them.
 
-    A misspelled key is reported once, as unknown, and not also as missing. A missing section is
-    also returned if one of its keys is above the first section. The message for this unknown key
-    then names the section.
+    A misspelled key is reported once, as unknown, and not also as missing. If a key of a missing
+    section is above the first section, the section is returned as well, because the message for
+    this unknown key names it.
     """
     missing = [issue.path for issue in issues if issue.fault == "missing"]
     misspelled: set[Path] = set()

@@ -75,7 +75,7 @@ async def query_servers(
     random_name = f"{os.urandom(4).hex()}.{host}"
 
     async def query(server: str) -> tuple[NameServer, tuple[str, ...]]:
-        is_local = is_in(server, networks)
+        is_local = is_on_link(server, networks)
         names = (host, random_name) if is_interrupted and is_local else (host,)
         replies = await asyncio.gather(*(_query(server, port, name) for name in names))
         answer = _answer_of(replies[0])
@@ -89,8 +89,8 @@ async def query_servers(
     return NameServerReplies(tuple(server for server, _ in results), tuple(addresses))
 
 
-def is_in(address: str, networks: Sequence[Network]) -> bool:
-    """Return whether packets to an address need no gateway.
+def is_on_link(address: str, networks: Sequence[Network]) -> bool:
+    """Return whether an address is on-link: packets to it need no gateway.
 
     This is true for loopback, link-local addresses, and addresses in ``networks``.
     """

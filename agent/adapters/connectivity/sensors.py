@@ -13,7 +13,7 @@ from agent.adapters.connectivity.link_linux import find_neighbour, read_link
 from agent.adapters.connectivity.name_servers import (
     NameServerReplies,
     configured_servers,
-    is_in,
+    is_on_link,
     query_servers,
 )
 from agent.adapters.connectivity.service_connection import (
@@ -40,7 +40,7 @@ class SystemSensors:
         self._read_servers = read_servers
         self._read_link = _link_reader()
         self._gateway = GatewayProbe()
-        self._service_addresses: tuple[str, ...] = self._target.addresses
+        self._service_addresses: tuple[str, ...] = self._target.known_addresses
         self._last_interface: str | None = None
         self._events: LinkEvents | None = None
         self._resolving: asyncio.Task[None] | None = None
@@ -119,7 +119,7 @@ class SystemSensors:
 
     def _is_service_local(self, reading: LinkReading) -> bool:
         """Return whether the service is in a network of this machine, so it needs no gateway."""
-        return any(is_in(each, reading.networks) for each in self._service_addresses)
+        return any(is_on_link(each, reading.networks) for each in self._service_addresses)
 
     async def _probe_gateway(self, link: LinkState, reading: LinkReading) -> bool | None:
         if link.gateway is None or self._is_service_local(reading):

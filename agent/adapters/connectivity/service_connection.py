@@ -42,7 +42,7 @@ class Target:
     port: int
 
     @property
-    def addresses(self) -> tuple[str, ...]:
+    def known_addresses(self) -> tuple[str, ...]:
         """The addresses of the host, if they are known without a query.
 
         They are known if the host is an address or localhost, or if the hosts file lists it.
@@ -55,12 +55,12 @@ class Target:
     @property
     def is_mdns(self) -> bool:
         """Whether the name is resolved by multicast DNS, without name servers (RFC 6762)."""
-        return self.host.rstrip(".").lower().endswith(".local") and not self.addresses
+        return self.host.rstrip(".").lower().endswith(".local") and not self.known_addresses
 
     @property
     def needs_query(self) -> bool:
         """Whether the address has to be queried from name servers."""
-        return not self.is_mdns and not self.addresses
+        return not self.is_mdns and not self.known_addresses
 
 
 def target_of(service: Service) -> Target:

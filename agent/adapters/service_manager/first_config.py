@@ -17,7 +17,7 @@ from agent.config.model import Service
 from agent.config.review import review_of
 from agent.errors import ConfigError, CredentialRefused
 from agent.wire.codec import validate
-from agent.wire.validation import ValidationError
+from agent.wire.validation import Issue, ValidationError
 
 _DIRECTORY_MODE = 0o755
 STDIN: Final = "-"
@@ -58,10 +58,7 @@ def config_text(options: InstallOptions, paths: ServicePaths) -> str:
     except ValidationError as error:
         issues = error.issues
     if issues:
-        reasons_by_name = ((issue.path[-1] if issue.path else "", issue.reason) for issue in issues)
-        raise ConfigError(
-            tuple(f"{_OPTIONS.get(str(key), key)} {why}" for key, why in reasons_by_name)
-        )
+        raise ConfigError(tuple(f"{_option_of(issue)} {issue.reason}" for issue in issues))
     if paths.has_key_path_in_config:
         values["api_key_file"] = str(paths.api_key)
     lines = [f"{key} = {_toml_string(value or '')}" for key, value in values.items()]
@@ -92,6 +89,11 @@ def write_first_config(options: InstallOptions, paths: ServicePaths) -> tuple[Pa
     except OSError as error:
         raise ServiceManagerError(f"{error.filename} cannot be written: {error.strerror}") from None
     return tuple(written_files)
+
+
+def _option_of(issue: Issue) -> str:
+    key = str(issue.path[-1]) if issue.path else ""
+    return _OPTIONS.get(key, key)
 
 
 def _toml_string(text: str) -> str:

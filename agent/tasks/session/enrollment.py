@@ -10,7 +10,7 @@ from typing import Final
 
 from agent import __version__
 from agent.adapters.clock import Clock
-from agent.adapters.identity import Identity, SigningKey
+from agent.adapters.identity import IdentityFile, SigningKey
 from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
 from agent.config.model import Config
@@ -32,7 +32,7 @@ class Enrollment:
 
     session: DeviceSession
     config: Config
-    identity: Identity
+    identity: IdentityFile
     health: HealthBoard
     clock: Clock
     rng: Random

@@ -31,7 +31,7 @@ from typing import Final
 from unittest import mock
 
 from agent.adapters.collector_process import CollectorProcess, parse_event
-from agent.adapters.identity import Identity
+from agent.adapters.identity import IdentityFile
 from agent.adapters.service_manager.contract import ServicePaths, ServiceState
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
@@ -181,7 +181,7 @@ def make_template(path: Path) -> None:
     """Create the state directory of a device that was never enrolled."""
     state = StateDirectory(path)
     state.prepare()
-    Identity(state).load_or_create()
+    IdentityFile(state).load_or_create()
     DeviceRecordFile(state).save(DeviceRecord(legacy_install_id="install-1"))
     Database(state).close()
     state.quarantine("rejected-2.json", b"{}")

@@ -101,8 +101,7 @@ class WindowsService(ServiceManager):
             self.stop()  # Windows does not start a service that is still stopping
         self.control.start()
         self._wait(
-            lambda new: new is None or new.status is not Status.START_PENDING,
-            "is slow to start",
+            lambda new: new is None or new.status is not Status.START_PENDING, "is slow to start"
         )
         new = self.control.query()
         if new is None or new.status is not Status.RUNNING:
@@ -116,10 +115,7 @@ class WindowsService(ServiceManager):
             return
         if query.status is Status.START_PENDING:
             # A service accepts no request to stop before it runs.
-            self._wait(
-                lambda new: new is None or new.status is not query.status,
-                "does not start",
-            )
+            self._wait(lambda new: new is None or new.status is not query.status, "does not start")
         if query.status is not Status.STOP_PENDING:
             self.control.stop()
         self._wait(lambda new: new is None or new.status is Status.STOPPED, "does not stop")

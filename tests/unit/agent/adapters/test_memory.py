@@ -80,6 +80,10 @@ def test_only_unchanged_file_pages_are_released(
         + mapping("7f60-7f70 r--s 00000000 fe:00 13 /var/lib/agent.db-shm")
     )
     monkeypatch.setattr(memory, "MAPPINGS", mappings)
-    assert list(memory._unchanged_mappings()) == [(0x7F00, 0x7F10), (0x7F10, 0x7F20), (0x7F50, 0x7F60)]
+    assert list(memory._unchanged_mappings()) == [
+        (0x7F00, 0x7F10),
+        (0x7F10, 0x7F20),
+        (0x7F50, 0x7F60),
+    ]
     monkeypatch.setattr(memory, "MAPPINGS", mappings / "none")
     assert list(memory._unchanged_mappings()) == []
