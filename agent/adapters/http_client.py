@@ -155,11 +155,10 @@ class _RateLimitedBytes(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def limit_read_rate(response: Response, limit: ReadRateLimit) -> Response:
+def limit_read_rate(response: Response, limit: ReadRateLimit) -> None:
     """Limit the rate at which ``response`` is read."""
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _RateLimitedBytes(response.stream, limit)
-    return response
 
 
 async def frames_of_events(response: Response) -> AsyncIterator[Frame]:

@@ -153,13 +153,11 @@ class ServiceClient:
                     await self._check(response)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
-                yield CommandStream(
-                    True, frames_of_events(limit_read_rate(response, self._read_limit))
-                )
+                limit_read_rate(response, self._read_limit)
+                yield CommandStream(True, frames_of_events(response))
             elif media_type in NDJSON_TYPES:
-                yield CommandStream(
-                    True, frames_of_lines(limit_read_rate(response, self._read_limit))
-                )
+                limit_read_rate(response, self._read_limit)
+                yield CommandStream(True, frames_of_lines(response))
             else:
                 yield CommandStream(False, self._read_single_reply(response))
 

@@ -64,7 +64,7 @@ def require_own(path: Path) -> None:
     Call this before a library opens the file by its name.
     """
     if (status_and_owner := _status(path)) is not None:
-        _require_safe_file(path, *status_and_owner)
+        _require_own_file(path, *status_and_owner)
 
 
 def require_own_directory(path: Path) -> None:
@@ -95,9 +95,8 @@ def _open(path: Path, flags: int, mode: int) -> int:
     try:
         owner = os.fstat(directory).st_uid
         try:
-            _require_safe_file(
-                path, os.stat(path.name, dir_fd=directory, follow_symlinks=False), owner
-            )
+            status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
+            _require_own_file(path, status, owner)
             flags &= ~os.O_CREAT
         except FileNotFoundError:
             if not flags & os.O_CREAT:
@@ -107,7 +106,7 @@ def _open(path: Path, flags: int, mode: int) -> int:
     finally:
         os.close(directory)
     try:
-        _require_safe_file(path, os.fstat(handle), owner)
+        _require_own_file(path, os.fstat(handle), owner)
     except BaseException:
         os.close(handle)
         raise
@@ -124,7 +123,7 @@ def _open_under_windows(path: Path, flags: int, mode: int) -> int:
     return os.open(path, flags | WITHOUT_WAITING, mode)
 
 
-def _require_safe_file(path: Path, status: os.stat_result, owner: int) -> None:
+def _require_own_file(path: Path, status: os.stat_result, owner: int) -> None:
     if not stat.S_ISREG(status.st_mode) or _is_reparse_point(status):
         raise UnsafeFile(f"{path} is {_kind(status)}, not a file of the agent: remove it")
     _require_owner(path, status, owner)

@@ -27,7 +27,7 @@ _SPECIFIC: Final = 1066  # ERROR_SERVICE_SPECIFIC_ERROR: the service has its own
 _UNKNOWN_LEVEL: Final = 124  # ERROR_INVALID_LEVEL: this version of Windows lacks the setting
 _SYNCHRONIZE: Final = 0x100000
 _WAIT_TIMEOUT: Final = 258
-_ADMINISTRATORS_ONLY: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+_PROTECTED: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 """A security descriptor (Security Descriptor Definition Language). The owner is the group of the
 administrators. Only this group and SYSTEM have access. Files in a directory with these rights
 inherit them."""
@@ -115,10 +115,7 @@ class Win32ServiceControl:
             self._apply_optional_settings(handle)
 
     def delete(self) -> None:
-        with (
-            self._open_service(self._service.SERVICE_ALL_ACCESS) as handle,
-            self._errors(),
-        ):
+        with self._open_service(self._service.SERVICE_ALL_ACCESS) as handle, self._errors():
             self._service.DeleteService(handle)
 
     def start(self) -> None:
@@ -130,11 +127,9 @@ class Win32ServiceControl:
             api.StartService(handle, None)
 
     def stop(self) -> None:
-        with (
-            self._open_service(self._service.SERVICE_STOP) as handle,
-            self._errors(ignored=_NOT_ACTIVE),
-        ):
-            self._service.ControlService(handle, self._service.SERVICE_CONTROL_STOP)
+        api = self._service
+        with self._open_service(api.SERVICE_STOP) as handle, self._errors(ignored=_NOT_ACTIVE):
+            api.ControlService(handle, api.SERVICE_CONTROL_STOP)
 
     def add_event_source(self) -> None:
         # The Event Log reads the message texts of the events from servicemanager.pyd.
@@ -162,10 +157,8 @@ class Win32ServiceControl:
         """
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
-        descriptor = api.ConvertStringSecurityDescriptorToSecurityDescriptor(
-            _ADMINISTRATORS_ONLY, 1
-        )
-        with self._errors(subject=f"{path} cannot be protected"):
+        descriptor = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_PROTECTED, 1)
+        with self._errors(prefix=f"{path} cannot be protected"):
             api.SetNamedSecurityInfo(
                 str(path), api.SE_FILE_OBJECT, parts | api.PROTECTED_DACL_SECURITY_INFORMATION,
                 descriptor.GetSecurityDescriptorOwner(), None,
@@ -179,15 +172,15 @@ class Win32ServiceControl:
         """
         attributes = self._types.SECURITY_ATTRIBUTES()
         convert = self._security.ConvertStringSecurityDescriptorToSecurityDescriptor
-        attributes.SECURITY_DESCRIPTOR = convert(_ADMINISTRATORS_ONLY, 1)
-        with self._errors(subject=f"{directory} cannot be created"):
+        attributes.SECURITY_DESCRIPTOR = convert(_PROTECTED, 1)
+        with self._errors(prefix=f"{directory} cannot be created"):
             importlib.import_module("win32file").CreateDirectory(str(directory), attributes)
 
     def security(self, path: Path) -> Security:
         """Return the owner and the access rights of a file. Links are not followed."""
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
-        with self._errors(subject=str(path)):
+        with self._errors(prefix=str(path)):
             descriptor = api.GetFileSecurity(str(path), parts)
         access_list, entries = descriptor.GetSecurityDescriptorDacl(), None
         if access_list is not None:
@@ -243,10 +236,10 @@ class Win32ServiceControl:
                 self._service.CloseServiceHandle(handle)
 
     @contextmanager
-    def _errors(self, *, ignored: int | None = None, subject: str | None = None) -> Iterator[None]:
-        """Convert errors of the API to ServiceManagerError, except the error number ``ignored``.
+    def _errors(self, *, ignored: int | None = None, prefix: str | None = None) -> Iterator[None]:
+        """Convert errors of the API to ServiceManagerError, but suppress the error ``ignored``.
 
-        The message begins with ``subject``, or with the name of the failed function of the API.
+        The message begins with ``prefix``, or with the name of the failed function of the API.
         """
         try:
             yield
@@ -254,9 +247,7 @@ class Win32ServiceControl:
             if error.winerror == _DOES_NOT_EXIST:
                 raise _NoSuchService from None
             if error.winerror != ignored:
-                raise ServiceManagerError(
-                    f"{subject or error.funcname}: {error.strerror}"
-                ) from None
+                raise ServiceManagerError(f"{prefix or error.funcname}: {error.strerror}") from None
 
 
 def optional_settings(api: Any) -> dict[int, Any]:
