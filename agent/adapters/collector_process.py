@@ -132,7 +132,7 @@ class CollectorProcess:
                 "the collector is not installed for this Python, which ignores the current"
                 " directory and PYTHONPATH: install the agent (pip install)"
             )
-        return reader.collected(error)
+        return reader.result(error)
 
     async def _start(self, job: Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
@@ -243,7 +243,7 @@ class _EventReader:
                 self._facts = event.facts
                 self._has_result = isinstance(event, Result)
 
-    def collected(self, error: str | None) -> CollectedFacts:
+    def result(self, error: str | None) -> CollectedFacts:
         """Return the facts. If the child sent no result, add a failure that contains the reason.
 
         Raises CollectorError if there are no facts.

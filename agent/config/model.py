@@ -106,7 +106,7 @@ def _mac_address(text: str) -> str:
     is_repeated_digit = len({*digits}) == 1  # no device has such an address: ff:ff:ff:ff:ff:ff
     if not MAC.fullmatch(text) or is_repeated_digit:
         raise ValueError("must be a MAC address such as 00:11:22:33:44:55")
-    return ":".join(digits[at : at + 2] for at in range(0, 12, 2))
+    return ":".join(digits[start : start + 2] for start in range(0, 12, 2))
 
 
 def _cron(text: str) -> str:

@@ -26,7 +26,7 @@ class LocalFaultRecorder:
     """Reads the faults, and remembers those that have not ended.
 
     Args:
-        read: returns the present state, within about three seconds. It never raises.
+        read: returns the current state, within about three seconds. It never raises.
     """
 
     def __init__(self, read: Callable[[], Awaitable[LocalReading]]) -> None:

@@ -131,7 +131,7 @@ class Receiver:
             await self._pause(is_lasting, self.clock.monotonic() - start_s)
 
     def reconnect(self) -> None:
-        """Replace the present stream. Its connection might be lost without an error."""
+        """Replace the current stream. Its connection might be lost without an error."""
         self._renew.set()
 
     def _choose_method(self) -> Method:

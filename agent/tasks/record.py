@@ -67,7 +67,7 @@ class Recorder:
     Args:
         keep: the age at which rows of the record are deleted.
         quiet_hours: local hours in which interruptions are not recorded, or None.
-        boot_id: identifies the present run of the operating system; None if unknown.
+        boot_id: identifies the current run of the operating system; None if unknown.
         run_id: identifies this process. After a reload, the recorder with the same id continues the
             open incidents.
         read_machine: returns the state of memory and disk.
@@ -99,7 +99,7 @@ class Recorder:
     """The path that was probed while the connection worked."""
     _gateway_macs: GatewayMacs = field(default_factory=GatewayMacs)
     _silent_probes: int = 0
-    """Number of probes of the present path in a row that the gateway did not answer."""
+    """Number of consecutive probes of the current path that the gateway did not answer."""
     _name_servers_due_s: float = 0.0
     """When the next query to the name servers is due."""
     _write_due_s: float = 0.0
@@ -110,11 +110,11 @@ class Recorder:
     """The wall clock minus the monotonic clock, as last read. It changes if the clock is set."""
     _grace_ends_s: float = 0.0
     """Until this time of the monotonic clock, interruptions are not recorded."""
-    _present: tuple[Incident, ...] = ()
-    """The incidents of the present interruption."""
+    _open_incidents: tuple[Incident, ...] = ()
+    """The incidents of the current interruption."""
     # The rows that are not written yet:
     _events: list[Event] = field(default_factory=list)
-    _ended: list[Incident] = field(default_factory=list)
+    _ended_incidents: list[Incident] = field(default_factory=list)
     _finished_hours: list[Hour] = field(default_factory=list)
     _values: dict[str, str] = field(default_factory=dict)
 
@@ -154,7 +154,7 @@ class Recorder:
         self._wake.set()
 
     def history(self, since: datetime) -> History:
-        """Return the record since a time, including the present hour. Raises sqlite3.Error."""
+        """Return the record since a time, including the current hour. Raises sqlite3.Error."""
         self._write()
         history = self.record.history(since, self.clock.now())
         hour = self._hours.hour()
@@ -190,11 +190,11 @@ class Recorder:
             return
         now = self._now()
         if is_reload:
-            self._present = self._incidents.present(now)
+            self._open_incidents = self._incidents.present(now)
         else:
-            self._ended += self._incidents.observe(now, None)
-            self._ended += self.local.end_all(now) if self.local else ()
-            self._present = ()
+            self._ended_incidents += self._incidents.observe(now, None)
+            self._ended_incidents += self.local.end_all(now) if self.local else ()
+            self._open_incidents = ()
         self._finished_hours += filter(None, (self._hours.hour(),))
         self._write(("stopped", self.run_id if is_reload else "cleanly"))
 
@@ -209,16 +209,16 @@ class Recorder:
         self._slept_s = self.clock.slept_s()
         if self.run_id and values.get("stopped") == self.run_id:
             self._incidents = IncidentBuilder(recent, interruptions)
-            self._present = self._incidents.present(now)
+            self._open_incidents = self._incidents.present(now)
             faults = (incident for incident in open_incidents if not incident.is_interruption)
             if self.local is None:
-                self._ended += faults
+                self._ended_incidents += faults
             else:
                 self.local.resume(recent, faults)
         else:
             self._incidents = IncidentBuilder(recent)
             self._events += describe_start(values, self.boot_id, now)
-            self._ended += open_incidents
+            self._ended_incidents += open_incidents
             self._start_grace_period()
         # A stored beginning in the future was written before the clock was set back.
         since = min(float(values.get("since", now.timestamp())), now.timestamp())
@@ -274,14 +274,14 @@ class Recorder:
                     with_uncertain_end(ended_incidents[-1], failed_until),
                 )
             self._suspicion.since = self._suspicion.failed_until = None
-        self._ended += ended_incidents
+        self._ended_incidents += ended_incidents
         self._note_incidents(ended_incidents)
 
     async def _observe_local(self, local: "LocalFaultRecorder") -> None:
         ended_incidents, events, is_new = await local.observe(
             self._now, self.clock.monotonic(), is_excused=self._is_in_quiet_hours()
         )
-        self._ended += ended_incidents
+        self._ended_incidents += ended_incidents
         self._events += events
         if ended_incidents or is_new:
             self._write()
@@ -314,16 +314,17 @@ class Recorder:
 
     def _note_incidents(self, ended: Sequence[Incident]) -> None:
         """Write incidents when they begin and end, and at intervals while they are open."""
-        before, self._present = self._present, self._incidents.present(self._now())
+        before, self._open_incidents = self._open_incidents, self._incidents.present(self._now())
         causes_before = [incident.cause for incident in before]
-        is_new = causes_before != [incident.cause for incident in self._present]
-        if is_new and self._present:
-            newest = self._present[-1]
+        is_new = causes_before != [incident.cause for incident in self._open_incidents]
+        if is_new and self._open_incidents:
+            newest = self._open_incidents[-1]
             log.warning("interrupted: %s (%s)", newest.evidence, newest.cause)
         for incident in ended:
             log.warning("the interruption (%s) ended", incident.cause)
         is_changed = is_new or bool(ended)
-        if is_changed or ((self._present or self._ended) and self._until_write_s() <= 0):
+        has_rows = bool(self._open_incidents or self._ended_incidents)
+        if is_changed or (has_rows and self._until_write_s() <= 0):
             self._write()
         if is_changed:
             self.on_change()
@@ -339,13 +340,13 @@ class Recorder:
         self._hours.add_link(self._link.signal_dbm, self._link.link_errors)
 
     def _note_sleep(self, now: datetime) -> None:
-        """Record a sleep. A present interruption ends at the time when the machine fell asleep."""
+        """Record a sleep. An open interruption ends at the time when the machine fell asleep."""
         slept_s = self.clock.slept_s() - self._slept_s
         if slept_s < SLEEP_MIN_S:
             return
         self._slept_s += slept_s
         asleep_at = now - timedelta(seconds=slept_s)
-        self._ended += self._incidents.observe(asleep_at, None)
+        self._ended_incidents += self._incidents.observe(asleep_at, None)
         self._events.append(Event("slept", asleep_at, f"{slept_s:.0f} s"))
         self._start_grace_period()
 
@@ -388,11 +389,11 @@ class Recorder:
             self._drop_oldest()
             return
         open_faults = self.local.present(self.clock.now()) if self.local else ()
-        has_more = bool(self._ended or self._present or self._events)
+        has_more = bool(self._ended_incidents or self._open_incidents or self._events)
         is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
         try:
             self.record.write(
-                incidents=(*self._ended, *self._present, *open_faults),
+                incidents=(*self._ended_incidents, *self._open_incidents, *open_faults),
                 events=self._events,
                 hours=self._finished_hours,
                 values=self._values.items(),
@@ -404,10 +405,11 @@ class Recorder:
             return
         if is_pruned:
             self._prune_due_s = self.clock.monotonic() + PRUNE_EVERY_S
-        for written_rows in (self._ended, self._events, self._finished_hours, self._values):
+        for written_rows in (self._ended_incidents, self._events, self._finished_hours):
             written_rows.clear()
+        self._values.clear()
 
     def _drop_oldest(self) -> None:
         """Limit the rows that wait in memory."""
-        for rows in (self._ended, self._events, self._finished_hours):
+        for rows in (self._ended_incidents, self._events, self._finished_hours):
             del rows[:-UNWRITTEN_MAX]

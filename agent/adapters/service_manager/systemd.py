@@ -177,13 +177,13 @@ class SystemdService(PosixService):
 
     def _remove_own_files(self) -> bool:
         own = (f"{_OWN_UNITS}/{UNIT}", _BACKOFF_DROP_IN, *_OWN_FILES)
-        present = [self.root / path for path in own if (self.root / path).is_file()]
-        for path in present:
+        existing_files = [self.root / path for path in own if (self.root / path).is_file()]
+        for path in existing_files:
             path.unlink()
         for path in (self.root / _BACKOFF_DROP_IN, self.root / _OWN_SYSUSERS):
             if path.parent.is_dir() and not any(path.parent.iterdir()):
                 path.parent.rmdir()
-        return bool(present)
+        return bool(existing_files)
 
 
 def unit_text(command_line: tuple[str, ...]) -> str:

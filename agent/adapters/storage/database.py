@@ -227,10 +227,10 @@ class Database:
         self._note_quarantined(sum(map(len, rows.values())))
 
     def _note_quarantined(self, rows: int) -> None:
-        self.count("rows_quarantined", rows)
+        self.increase_counter("rows_quarantined", rows)
         self.on_row_quarantined()
 
-    def count(self, name: str, by: int = 1) -> None:
+    def increase_counter(self, name: str, by: int = 1) -> None:
         """Add ``by`` to the persistent counter ``name``."""
         with self.transaction(Failpoint.COUNTED) as connection:
             connection.execute(

@@ -81,7 +81,7 @@ class _Breaker:
     generation: int = 0
     retry_at: float = 0.0
     has_retry_after: bool = False
-    """Whether the service requested the present delay with Retry-After."""
+    """Whether the service requested the current delay with Retry-After."""
     refused_key: str | None = None
     code: str | None = None
     """The condition (rules.health) that the last failure has set."""
