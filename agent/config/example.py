@@ -78,9 +78,10 @@ def _comment(key: str, field: FieldInfo) -> str:
         facts.append(f"in {unit}")
     if get_origin(field.annotation) is Literal:
         facts.append(" or ".join(json.dumps(choice) for choice in get_args(field.annotation)))
-    bounds = {k: getattr(m, k) for m in field.metadata for k in ("ge", "le") if hasattr(m, k)}
-    if {"ge", "le"} <= bounds.keys():
-        facts.append(f"{bounds['ge']} to {bounds['le']}")
+    least = next((limit.ge for limit in field.metadata if hasattr(limit, "ge")), None)
+    most = next((limit.le for limit in field.metadata if hasattr(limit, "le")), None)
+    if least is not None and most is not None:
+        facts.append(f"{least} to {most}")
     return f"{text}. {_sentence(', '.join(facts))}".rstrip()
 
 

@@ -56,10 +56,8 @@ class Source:
     def place_of(self, path: Path) -> tuple[int, str]:
         """Return the line, for sorting, and the place: a variable or file:line:column."""
         prefix = ".".join(str(part) for part in path[:2])
-        origin = next(
-            (o for k, o in self.origins.items() if k == prefix or k.startswith(f"{prefix}.")),
-            self.name,
-        )
+        keys = (key for key in self.origins if key == prefix or key.startswith(f"{prefix}."))
+        origin = self.origins.get(next(keys, ""), self.name)
         if origin != self.name:
             return 0, origin
         for length in range(len(path), 0, -1):
@@ -82,7 +80,9 @@ def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
             sections = sections_of(model).items()
             misspelled.update((name,) for name, section in sections if key in section.model_fields)
         missing_keys = [
-            str(m[-1]) for m in missing if m[:-1] == tuple(parents) and m not in misspelled
+            str(path[-1])
+            for path in missing
+            if path[:-1] == tuple(parents) and path not in misspelled
         ]
         nearest = _nearest(str(key), missing_keys)
         if nearest and _nearest(str(key), keys_below(model, tuple(parents))) == nearest:

@@ -106,7 +106,7 @@ def _tables(tree: Tree, name: str) -> Iterator[tuple[int, Tree]]:
 
 
 def _id_problem(text: str) -> str | None:
-    if any(c.isspace() or not c.isprintable() for c in text):
+    if any(each.isspace() or not each.isprintable() for each in text):
         return "must be one word, without blanks and control characters"
     return None
 

@@ -85,7 +85,7 @@ class _Mistake:
     def _known(self) -> frozenset[str]:
         """The names of all sections and keys."""
         sections = sections_of(self.model)
-        return frozenset((*sections, *(k for s in sections.values() for k in s.model_fields)))
+        return frozenset(sections).union(*(each.model_fields for each in sections.values()))
 
     def _as_reported(self) -> str:
         return self.message + (f": '{self.key} = …'" if self.key else "")
@@ -96,7 +96,8 @@ class _Mistake:
 
     def _example_of(self, key: str | None) -> str:
         """Return an assignment in the form that the key's type needs."""
-        fields = (s.model_fields.get(key or "") for s in sections_of(self.model).values())
+        sections = sections_of(self.model).values()
+        fields = (section.model_fields.get(key or "") for section in sections)
         annotation = next((field.annotation for field in fields if field is not None), str)
         value = '"…"'
         if get_origin(annotation) is tuple:

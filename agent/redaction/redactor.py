@@ -36,8 +36,8 @@ class Redactor:
         is_secret = names_a_secret(key)
         if isinstance(value, dict):
             return {
-                self.redact(str(k)): self.redact_value(key if is_secret else str(k), v)
-                for k, v in value.items()
+                self.redact(str(name)): self.redact_value(key if is_secret else str(name), item)
+                for name, item in value.items()
             }
         if isinstance(value, list | tuple):
             return [self.redact_value(key, item) for item in value]

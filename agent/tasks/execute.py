@@ -180,7 +180,8 @@ class Executor:
 
         Returns these requests, except those that the service refuses.
         """
-        waiting = [e for e in self.ledger.journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
+        acknowledged_entries = self.ledger.journal.in_state(State.ACKNOWLEDGED)
+        waiting = [entry for entry in acknowledged_entries if entry.kind == kind]
         is_past = {entry: self.session.is_past(entry.expires_at) for entry in waiting}
         self._expire([entry for entry in waiting if is_past[entry]])
         fresh_entries = [entry for entry in waiting if not is_past[entry]]

@@ -344,7 +344,8 @@ class CircuitBreaker:
             self.health.clear({previous_code})
         if code is not None:
             self.health.set(code, detail)
-        if not any(b.code and b.failures >= PARTLY_FAILING_FROM for b in self._breakers.values()):
+        failures = (each.failures for each in self._breakers.values() if each.code)
+        if max(failures, default=0) < PARTLY_FAILING_FROM:
             self.health.clear({"partly-failing"})
 
     @contextlib.contextmanager
