@@ -79,7 +79,7 @@ class Win32ServiceControl:
         """Return the service's state, or None if the service does not exist."""
         api = self._service
         try:
-            with self._open_service(api.SERVICE_QUERY_STATUS | api.SERVICE_QUERY_CONFIG) as handle:
+            with self._open(api.SERVICE_QUERY_STATUS | api.SERVICE_QUERY_CONFIG) as handle:
                 service_status = api.QueryServiceStatusEx(handle)
                 start_type = api.QueryServiceConfig(handle)[1]
         except _NoSuchService:
@@ -107,7 +107,7 @@ class Win32ServiceControl:
 
     def change(self, command_line: str) -> None:
         api = self._service
-        with self._open_service(api.SERVICE_ALL_ACCESS) as handle, self._errors():
+        with self._open(api.SERVICE_ALL_ACCESS) as handle, self._errors():
             api.ChangeServiceConfig(
                 handle, api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START,
                 api.SERVICE_ERROR_NORMAL, command_line, None, 0, None, None, None, DISPLAY_NAME,
@@ -115,20 +115,17 @@ class Win32ServiceControl:
             self._apply_optional_settings(handle)
 
     def delete(self) -> None:
-        with self._open_service(self._service.SERVICE_ALL_ACCESS) as handle, self._errors():
+        with self._open(self._service.SERVICE_ALL_ACCESS) as handle, self._errors():
             self._service.DeleteService(handle)
 
     def start(self) -> None:
         api = self._service
-        with (
-            self._open_service(api.SERVICE_START) as handle,
-            self._errors(ignored=_ALREADY_RUNNING),
-        ):
+        with self._open(api.SERVICE_START) as handle, self._errors(ignored=_ALREADY_RUNNING):
             api.StartService(handle, None)
 
     def stop(self) -> None:
         api = self._service
-        with self._open_service(api.SERVICE_STOP) as handle, self._errors(ignored=_NOT_ACTIVE):
+        with self._open(api.SERVICE_STOP) as handle, self._errors(ignored=_NOT_ACTIVE):
             api.ControlService(handle, api.SERVICE_CONTROL_STOP)
 
     def add_event_source(self) -> None:
@@ -226,7 +223,7 @@ class Win32ServiceControl:
             self._service.CloseServiceHandle(manager)
 
     @contextmanager
-    def _open_service(self, access: int) -> Iterator[Any]:
+    def _open(self, access: int) -> Iterator[Any]:
         with self._open_manager(self._service.SC_MANAGER_CONNECT) as manager:
             with self._errors():
                 handle = self._service.OpenService(manager, NAME, access)
