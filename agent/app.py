@@ -17,12 +17,12 @@ from agent import __version__
 from agent.adapters import memory
 from agent.adapters.clock import Clock
 from agent.adapters.connectivity.sensors import SystemSensors
-from agent.adapters.identity import Identity
+from agent.adapters.identity import IdentityFile
 from agent.adapters.machine import CUPS, boot_id, memory_kills, thermal_throttles
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.storage.database import Database, NewerDatabase, quarantine_database
-from agent.adapters.storage.device_record import DeviceRecordFile
+from agent.adapters.storage.device_record import Binding, DeviceRecordFile
 from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.ledger import DROPPED_COUNTER, Ledger
 from agent.adapters.storage.outbox import Outbox
@@ -33,7 +33,7 @@ from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import LoadedConfig
 from agent.config.local_hours import parse_local_hours
 from agent.config.model import Config, LocalConfig
-from agent.device_setup import device_at_start
+from agent.device_setup import load_or_create_device
 from agent.errors import StateError
 from agent.rules import retry
 from agent.rules.connectivity.changes import MachineState
@@ -66,7 +66,7 @@ log = logging.getLogger(__name__)
 
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
-SETTLE_AFTER_S: Final = 10.0
+RELEASE_MEMORY_AFTER_S: Final = 10.0
 """Delay in seconds before an idle daemon returns memory to the operating system. The delay starts
 after each new binding and after each report."""
 
@@ -85,8 +85,8 @@ class Runtime:
     collector_command: Callable[[str], Sequence[str]] | None = None
     """Returns the command line of the collector for a kind. None means the default command."""
     kept_key: ApiKeySource | None = None
-    """The API key, if root started the daemon and the user that the daemon then changed to cannot
-    read the key's file. Root has read the key before. Otherwise None."""
+    """The API key that root has read, if root started the daemon and the daemon then changed to a
+    user who cannot read the key's file. Otherwise None."""
 
 
 def config_digest(config: LocalConfig) -> str:
@@ -107,11 +107,11 @@ class App:
         self._runtime = runtime
         self.phase: Phase = "starting"
         self.activity = IDLE
-        self._settle_timer: asyncio.TimerHandle | None = None
+        self._memory_timer: asyncio.TimerHandle | None = None
         self.status = StatusWriter(
             StatusFile(runtime.state), runtime.notifier, runtime.clock, self._status_now
         )
-        self.health = HealthBoard(runtime.clock, self.status.changed)
+        self.health = HealthBoard(runtime.clock, self.status.note_change)
         self._open_state()
         self._make_session()
         self._make_request_loops()
@@ -122,8 +122,8 @@ class App:
         """Load the device record, and open the journal and the outbox."""
         state, service = self._runtime.state, self._config.service
         self._last_exit = _last_exit_in(state)
-        self._identity, record_file = Identity(state), DeviceRecordFile(state)
-        record, is_clone = device_at_start(
+        self._identity, record_file = IdentityFile(state), DeviceRecordFile(state)
+        record, is_clone = load_or_create_device(
             self._config, record_file, self._identity, quarantine_journal=self._quarantine_journal
         )
         self.binding_state = BindingState(record_file, record, base_url=service.base_url)
@@ -143,7 +143,7 @@ class App:
         unsent = quarantine_database(self._runtime.state)
         if unsent:
             where = self._runtime.state.quarantine_path
-            self.health.set("place-changed", f"{unsent} unsent reports, kept in {where}")
+            self.health.set("place-changed", f"unsent reports: {unsent}, kept in {where}")
 
     def _note_row_quarantined(self) -> None:
         rows = self._database.counters().get("rows_quarantined", 0)
@@ -155,7 +155,7 @@ class App:
         runtime, service = self._runtime, self._config.service
         api_key = runtime.kept_key or key_source(service.api_key_file, self._loaded.path)
         has_recorder = self._config.recorder.enabled
-        self.client = ServiceClient(service, api_key, runtime.clock, watch=has_recorder)
+        self.client = ServiceClient(service, api_key, runtime.clock, tcp_keep_alive=has_recorder)
         self._breaker = CircuitBreaker(runtime.clock, runtime.rng, self.health, api_key)
         self._session = DeviceSession(
             self.client, self._breaker, self.binding_state, runtime.clock, runtime.foreground
@@ -202,7 +202,7 @@ class App:
         self._scheduler = Scheduler(
             send_heartbeat=self._send_heartbeat,
             interval_s=self._config.heartbeat.interval_seconds,
-            request_report=floor.report_due,
+            request_report=floor.start_or_skip,
             schedule=self._config.schedule,
         )
 
@@ -223,7 +223,7 @@ class App:
             boot_id=boot_id(),
             run_id=f"run of {runtime.started_at.isoformat()}",
             read_machine=lambda: MachineState(memory_kills(), runtime.state.free_bytes()),
-            on_change=self.status.changed,
+            on_change=self.status.note_change,
         )
         self._breaker.on_attempt = self._recorder.note_attempt
         self._receiver.on_break = self._recorder.note_stream_broken
@@ -233,7 +233,7 @@ class App:
         recorder = {} if self._recorder is None else {"record": self._recorder.run}
         return {
             "status": self.status.run,
-            "time": partial(watch_clocks, self._runtime.clock, self._time_jumped),
+            "time": partial(watch_clocks, self._runtime.clock, self._on_time_jump),
             "enroll": self._enroll,
             "heartbeat": self._send_heartbeat_when_bound,
             "receive": self._receiver.run,
@@ -248,7 +248,7 @@ class App:
         self._journal.prune(self._runtime.clock.now())
         self._ledger.sent.drop_old(self._runtime.clock.now())
         self._scheduler.start()
-        self.status.changed()
+        self.status.note_change()
 
     def stop_timers(self) -> None:
         self.phase = "stopping"
@@ -260,8 +260,8 @@ class App:
         ``next_config``: the configuration of the next `App` of this process, after a reload.
         """
         self.phase = "stopped"
-        if self._settle_timer is not None:
-            self._settle_timer.cancel()
+        if self._memory_timer is not None:
+            self._memory_timer.cancel()
         if self._recorder is not None:
             is_reload = next_config is not None and next_config.config.recorder.enabled
             self._recorder.stop(is_reload=is_reload)
@@ -283,12 +283,12 @@ class App:
         while True:
             await self.binding_state.wait_until_bound()
             self._scheduler.send_heartbeat_now()
-            self._settle_soon()
+            self._release_memory_soon()
             await self.binding_state.wait_for_loss()
 
-    def _time_jumped(self, jump: TimeJump) -> None:
+    def _on_time_jump(self, jump: TimeJump) -> None:
         """Restart timers and connections, because they are unreliable after a time jump."""
-        self._scheduler.plan_anew()
+        self._scheduler.reschedule()
         self._breaker.retry_now()
         self._receiver.reconnect()
         if self._recorder is not None and jump.stepped_s:
@@ -298,23 +298,23 @@ class App:
     async def _send_heartbeat(self) -> None:
         await self._heartbeat.send()
         self._ledger.sent.drop_old(self._runtime.clock.now())
-        self.status.changed()
+        self.status.note_change()
 
     def _note_activity(self, activity: str) -> None:
         self.activity = activity
-        self.status.changed()
-        self._settle_soon()
+        self.status.note_change()
+        self._release_memory_soon()
 
-    def _settle_soon(self) -> None:
+    def _release_memory_soon(self) -> None:
         """Return memory to the system if the daemon is idle.
 
         This is delayed, because another request can follow soon.
         """
-        if self._settle_timer is not None:
-            self._settle_timer.cancel()
+        if self._memory_timer is not None:
+            self._memory_timer.cancel()
         if self.activity == IDLE:
             loop = asyncio.get_running_loop()
-            self._settle_timer = loop.call_later(SETTLE_AFTER_S, memory.settle)
+            self._memory_timer = loop.call_later(RELEASE_MEMORY_AFTER_S, memory.release_memory)
 
     def _build_collection(self) -> "Collection":
         """Create the `Collection`. Called for the first report."""
@@ -322,14 +322,14 @@ class App:
         # them.
         from agent.adapters.collector_process import CollectorProcess
         from agent.adapters.storage.printer_memory import PrinterMemory
-        from agent.reporting import environment_here
+        from agent.reporting import describe_environment
         from agent.tasks.collection import Collection
 
         command = self._runtime.collector_command
         return Collection(
             config=self._config,
             binding_state=self.binding_state,
-            environment=environment_here(self._config),
+            environment=describe_environment(self._config),
             agent_fields=self._agent_fields,
             collectors=CollectorProcess() if command is None else CollectorProcess(command),
             memory=PrinterMemory(self._runtime.state),
@@ -347,7 +347,7 @@ class App:
             outbox=self._outbox.depth(),
             config_digest=config_digest(self._config),
             last_exit=None if self._last_exit is None else self._last_exit.describe(),
-            last_heartbeat_at=_text(self._heartbeat.last_at),
+            last_heartbeat_at=_format_timestamp(self._heartbeat.last_at),
         )
 
     def _history_fields(self) -> "Iterable[Field]":
@@ -363,31 +363,22 @@ class App:
 
     def _status_now(self) -> DaemonStatus:
         depth = self._outbox.depth()
-        binding = self.binding_state.record.binding
         return DaemonStatus(
             version=__version__,
             pid=os.getpid(),
             phase=self.phase,
-            started_at=_text(self._runtime.started_at) or "",
-            written_at=_text(self._runtime.clock.now()) or "",
+            started_at=_format_timestamp(self._runtime.started_at) or "",
+            written_at=_format_timestamp(self._runtime.clock.now()) or "",
             config_path=str(self._loaded.path) if self._loaded.path else None,
-            binding=None
-            if binding is None
-            else BindingStatus(
-                instance_id=str(binding.record.instance_id),
-                binding_id=str(binding.record.binding_id),
-                organization_id=clip(binding.record.organization_id),
-                location_id=clip(binding.record.location_id),
-                base_url=binding.base_url,
-            ),
+            binding=_binding_status(self.binding_state.record.binding),
             is_revoked=self.binding_state.is_revoked,
-            last_heartbeat_at=_text(self._heartbeat.last_at),
-            last_contact_at=_text(self.client.last_contact_at),
+            last_heartbeat_at=_format_timestamp(self._heartbeat.last_at),
+            last_contact_at=_format_timestamp(self.client.last_contact_at),
             delivery=self._receiver.delivery,
             activity=self.activity,
             outbox_reports=depth.reports,
             outbox_bytes=depth.size_bytes,
-            outbox_oldest_at=_text(depth.oldest_at),
+            outbox_oldest_at=_format_timestamp(depth.oldest_at),
             counters={
                 "commands_received": self._receiver.received,
                 "commands_ignored": self._receiver.ignored,
@@ -402,6 +393,18 @@ class App:
             },
             problems=self.health.problems(),
         )
+
+
+def _binding_status(binding: Binding | None) -> BindingStatus | None:
+    if binding is None:
+        return None
+    return BindingStatus(
+        instance_id=str(binding.record.instance_id),
+        binding_id=str(binding.record.binding_id),
+        organization_id=clip(binding.record.organization_id),
+        location_id=clip(binding.record.location_id),
+        base_url=binding.base_url,
+    )
 
 
 def _local_faults(config: LocalConfig, sensors: SystemSensors) -> "LocalFaultRecorder | None":
@@ -448,5 +451,5 @@ def _last_exit_in(state: StateDirectory) -> LastExit | None:
         return None
 
 
-def _text(timestamp: datetime | None) -> str | None:
+def _format_timestamp(timestamp: datetime | None) -> str | None:
     return None if timestamp is None else timestamp.isoformat(timespec="seconds")

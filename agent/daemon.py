@@ -30,7 +30,7 @@ from agent.config.model import Config, default_config_path
 from agent.errors import AgentError, ConfigError, CredentialRefused, StateError
 from agent.logs.setup import set_up_logging
 from agent.redaction.known import remember
-from agent.redaction.secret_sources import secrets_here
+from agent.redaction.secret_sources import find_secrets
 from agent.rules.retry import Backoff
 from agent.wire.sd_notify import Notifier
 
@@ -60,7 +60,7 @@ def load_for_daemon(
 
     ``kept_key`` is the API key that was read before root dropped its privileges, if any.
     """
-    remember(*secrets_here(path or default_config_path(), os.environ))
+    remember(*find_secrets(path or default_config_path(), os.environ))
     loaded = load(Config, path)
     client_for(loaded.config.service)  # only to check the settings
     source = kept_key or key_source(loaded.config.service.api_key_file, loaded.path)
@@ -112,7 +112,7 @@ async def run(
         collector_command=collector_command,
         kept_key=kept_key,
     )
-    with state.hold(), _signals(signals, hangup):
+    with state.lock(), _queue_signals(signals, hangup):
         log.info("venue-agent %s, state in %s", __version__, state.path)
         next_config: LoadedConfig[Config] | None = loaded
         while next_config is not None:
@@ -204,16 +204,16 @@ async def _run_once(
             _wait_for_signal(loaded, path, runtime, signals), name="signals"
         )
         try:
-            next_config = await _while_all_run(signal_task, loops)
+            next_config = await _wait_for_signal_or_failure(signal_task, loops)
         finally:
             app.stop_timers()
-            await _end([*loops, watchdog, *([] if signal_task.done() else [signal_task])])
+            await _end_tasks([*loops, watchdog, *([] if signal_task.done() else [signal_task])])
     finally:
         await app.close(next_config)
     return next_config
 
 
-async def _while_all_run(
+async def _wait_for_signal_or_failure(
     signal_task: asyncio.Task[LoadedConfig[Config] | None], loops: list[asyncio.Task[None]]
 ) -> LoadedConfig[Config] | None:
     """Return the result of `_wait_for_signal`. Raise AgentError if a task of ``loops`` ends first.
@@ -265,7 +265,7 @@ def _note_failure(name: str, why: str, app: App) -> None:
     app.health.set("internal-error", f"{name}: {why}")
 
 
-async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
+async def _end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     done_tasks, late_tasks = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
@@ -286,7 +286,7 @@ async def _feed_the_watchdog(notifier: Notifier) -> None:
 
 
 @contextlib.contextmanager
-def _signals(signals: asyncio.Queue[Signal], hangup: SighupAction) -> Iterator[None]:
+def _queue_signals(signals: asyncio.Queue[Signal], hangup: SighupAction) -> Iterator[None]:
     """Put SIGTERM, SIGINT and SIGHUP into the queue while the body runs."""
     loop = asyncio.get_running_loop()
     meanings = {signal.SIGTERM: Signal.STOP, signal.SIGINT: Signal.STOP}

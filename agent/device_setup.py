@@ -6,7 +6,7 @@ from collections.abc import Callable
 from uuid import uuid4
 
 from agent.adapters import machine
-from agent.adapters.identity import Identity
+from agent.adapters.identity import IdentityFile
 from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
 from agent.config.model import Config
 from agent.rules.install_id import install_id_for
@@ -14,10 +14,10 @@ from agent.rules.install_id import install_id_for
 log = logging.getLogger(__name__)
 
 
-def device_at_start(
+def load_or_create_device(
     config: Config,
     file: DeviceRecordFile,
-    identity: Identity,
+    identity: IdentityFile,
     fingerprint: str | None = None,
     *,
     quarantine_journal: Callable[[], None] = lambda: None,
@@ -38,10 +38,8 @@ def device_at_start(
     """
     fingerprint = fingerprint or machine.fingerprint()
     stored_record = file.load()
-    fingerprints = {fingerprint, None if stored_record is None else stored_record.fingerprint} - {
-        None
-    }
-    is_clone = len(fingerprints) > 1
+    stored_fingerprint = stored_record.fingerprint if stored_record else None
+    is_clone = None not in (fingerprint, stored_fingerprint) and fingerprint != stored_fingerprint
     copied_install_id = None
     if stored_record is not None and is_clone:
         copied_install_id = stored_record.legacy_install_id
@@ -55,7 +53,7 @@ def device_at_start(
     record = stored_record or DeviceRecord(
         legacy_install_id=install_id_for(platform.node(), uuid4(), taken_id=copied_install_id)
     )
-    record = _as_configured(record, config).model_copy(
+    record = _apply_config(record, config).model_copy(
         update={"fingerprint": fingerprint or record.fingerprint}
     )
     if record != stored_record:
@@ -68,7 +66,7 @@ def _belongs_to_another_service(record: DeviceRecord, config: Config) -> bool:
     return record.binding is not None and record.binding.base_url != config.service.base_url
 
 
-def _as_configured(record: DeviceRecord, config: Config) -> DeviceRecord:
+def _apply_config(record: DeviceRecord, config: Config) -> DeviceRecord:
     """Apply the configuration to the record.
 
     Uses the configured install id. Removes a binding of another service or location.

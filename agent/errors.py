@@ -139,7 +139,7 @@ class Refused(ServiceError):
 
     @property
     def is_read_only_key(self) -> bool:
-        """Whether the error code says that the key has no write grant."""
+        """Whether the error code means that the key has no write grant."""
         return self.code in _READ_ONLY_CODES
 
 

@@ -15,8 +15,8 @@ PROTOCOL_VERSION = 1
 """The value of ``environment.nativeProtocolVersion`` (docs/adr/0008)."""
 
 
-def environment_here(config: LocalConfig) -> Environment:
-    """Return the report's description of this program and machine."""
+def describe_environment(config: LocalConfig) -> Environment:
+    """Return the description of this program and machine for a report."""
     system, release, machine = platform.system(), platform.release(), platform.machine()
     return Environment(
         platform="native",

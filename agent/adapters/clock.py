@@ -36,7 +36,7 @@ class SystemClock:
 
     def monotonic(self) -> float:
         # While the machine sleeps, time.monotonic() stops on Linux (clock_gettime(2)) and on macOS
-        # (mach_absolute_time). On Windows it advances.
+        # (mach_absolute_time), but CLOCK_BOOTTIME on Linux and CLOCK_MONOTONIC on macOS advance.
         if sys.platform == "linux":
             return time.clock_gettime(time.CLOCK_BOOTTIME)
         elif sys.platform == "darwin":  # noqa: RET505 - else mypy finds unreachable code

@@ -40,9 +40,10 @@ from collectors.programs import inherited, neutral_directory
 log = logging.getLogger(__name__)
 
 STDERR_TAIL_BYTES: Final = 4096
+_LOGGED_STDERR_CHARS: Final = 500  # the last ones
 CANCEL_LINE: Final = b"cancel\n"
 _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
-_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line ends the collection
+_LINE_MAX_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line ends the collection
 
 # Environment variables that are passed to a child: language, proxies, print spooler. A child also
 # gets the variables of `collectors.programs.inherited`.
@@ -63,17 +64,17 @@ class Timeouts:
 
     A child must end by itself within ``grace_s`` after the job's time limit. Otherwise it is
     cancelled, and has ``cancel_s`` to send its facts. Then it is killed. The agent waits at most
-    ``gone_s`` for its end, because a killed child can hang in the kernel, and a process that the
+    ``exit_s`` for its end, because a killed child can hang in the kernel, and a process that the
     child started can keep its pipes open.
     """
 
     grace_s: float = 2.0
     cancel_s: float = 3.0
-    gone_s: float = 2.0
+    exit_s: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectedFacts:
     """The facts of a child. If they are incomplete, ``error`` is the reason."""
 
     facts: Facts
@@ -100,7 +101,7 @@ class CollectorProcess:
 
     async def collect(
         self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
-    ) -> Collected:
+    ) -> CollectedFacts:
         """Run ``job`` and return its facts. After ``cancel`` is set, return the facts so far.
 
         Raises CollectorError if the child sent no facts at all.
@@ -109,15 +110,15 @@ class CollectorProcess:
         reader = _EventReader(process, on_progress)
         reading = asyncio.create_task(reader.read())
         stderr_tail = bytearray()
-        stderr = asyncio.create_task(_keep_the_tail(process.stderr, stderr_tail))
+        stderr = asyncio.create_task(_read_tail(process.stderr, stderr_tail))
         try:
             error = await self._supervise(process, job, reading, cancel)
         finally:
             with passing(Failpoint.CHILD_ENDED):
-                await _end(process, self.timeouts.gone_s)
+                await _end(process, self.timeouts.exit_s)
             reading.cancel()
             # A process that the child left behind can keep stderr open.
-            await asyncio.wait((reading, stderr), timeout=self.timeouts.gone_s)
+            await asyncio.wait((reading, stderr), timeout=self.timeouts.exit_s)
             if not stderr.done():
                 stderr.cancel()
                 _abandon(process)
@@ -125,13 +126,13 @@ class CollectorProcess:
                 reading.exception()  # marks the exception as retrieved; `_supervise` has handled it
         message = stderr_tail.decode("utf-8", "replace").strip()
         if message:
-            log.warning("collector %s: %s", job.kind, message[-500:])
+            log.warning("collector %s: %s", job.kind, message[-_LOGGED_STDERR_CHARS:])
         if _NOT_INSTALLED in message:
             raise CollectorError(
                 "the collector is not installed for this Python, which ignores the current"
                 " directory and PYTHONPATH: install the agent (pip install)"
             )
-        return reader.collected(error)
+        return reader.result(error)
 
     async def _start(self, job: Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
@@ -173,7 +174,8 @@ class CollectorProcess:
             await asyncio.wait((reading,), timeout=self.timeouts.cancel_s)
         finally:
             cancelling.cancel()
-        if cancelling.done() and not cancelling.cancelled():
+        was_cancelled = cancelling.done() and not cancelling.cancelled()
+        if was_cancelled:
             if not reading.done():
                 return "it was cancelled, but did not end in time"
             return _error_of(reading)
@@ -206,7 +208,7 @@ class _EventReader:
             if not line:
                 return
             try:
-                self._take(event_of(line))
+                self._handle_event(parse_event(line))
             except ValidationError as error:
                 raise CollectorError(f"an event cannot be read: {error}") from None
 
@@ -222,7 +224,7 @@ class _EventReader:
                 self._has_skipped_event = True
                 await self._stream.readexactly(error.consumed)
                 skipped_bytes += error.consumed
-                if skipped_bytes > _ENDLESS_BYTES:
+                if skipped_bytes > _LINE_MAX_BYTES:
                     raise CollectorError(_TOO_LONG) from None
                 continue
             if not skipped_bytes:
@@ -231,7 +233,7 @@ class _EventReader:
             skipped_bytes = 0
         return b""
 
-    def _take(self, event: Event) -> None:
+    def _handle_event(self, event: Event) -> None:
         with passing(Failpoint(f"child-{event.event}")):
             if isinstance(event, Progress):
                 self._on_progress(event)
@@ -241,29 +243,31 @@ class _EventReader:
                 self._facts = event.facts
                 self._has_result = isinstance(event, Result)
 
-    def collected(self, error: str | None) -> Collected:
+    def result(self, error: str | None) -> CollectedFacts:
         """Return the facts. If the child sent no result, add a failure that contains the reason.
 
         Raises CollectorError if there are no facts.
         """
         if self._has_result and self._facts is not None:
-            return Collected(self._facts, error)
+            return CollectedFacts(self._facts, error)
         too_long = _TOO_LONG if self._has_skipped_event else None
         reason = error or self._crash or too_long or "it ended without a result"
         if self._facts is None:
             raise CollectorError(f"the collector sent no facts: {reason}")
         failure = Failure("collector", reason)
-        return Collected(replace(self._facts, failures=(*self._facts.failures, failure)), reason)
+        return CollectedFacts(
+            replace(self._facts, failures=(*self._facts.failures, failure)), reason
+        )
 
 
-def event_of(line: bytes) -> Event:
+def parse_event(line: bytes) -> Event:
     """Parse one line of a child's output. Raises ValidationError."""
     event: Event
     try:
         event = decode_strictly(line, Event)
     except ValidationError:
-        # If the child reads bytes that are not valid text, it writes them as lone surrogates, which
-        # are invalid in JSON. Question marks replace them.
+        # The child writes bytes that are not valid text as lone surrogates, which strict JSON does
+        # not permit. Question marks replace them.
         if b"\\ud" not in line:
             raise
         try:
@@ -279,7 +283,7 @@ def _request_facts(process: Process) -> None:
         process.stdin.write(CANCEL_LINE)
 
 
-async def _keep_the_tail(stream: asyncio.StreamReader | None, tail: bytearray) -> None:
+async def _read_tail(stream: asyncio.StreamReader | None, tail: bytearray) -> None:
     """Read a stream to its end, and store its last STDERR_TAIL_BYTES in ``tail``."""
     while stream is not None and (chunk := await stream.read(STDERR_TAIL_BYTES)):
         tail += chunk

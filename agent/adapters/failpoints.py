@@ -55,7 +55,7 @@ Listener = Callable[[Failpoint, bool], None]
 _listener: Listener = lambda failpoint, is_over: None  # noqa: E731 - the crash tests replace it
 
 
-def listen(listener: Listener) -> None:
+def set_listener(listener: Listener) -> None:
     """Call ``listener`` at every failpoint of this process. Only tests and benchmarks use this."""
     global _listener  # noqa: PLW0603 - a process sets its listener once, at its start
     _listener = listener

@@ -31,6 +31,7 @@ CONNECT_SHARE: Final = 0.9
 STREAM_READ_TIMEOUT_S: Final = 90.0
 """A stream is closed if no data arrives for this time, not even a keep-alive comment."""
 
+_MESSAGE_MAX: Final = 300  # characters
 RETRY_MAX_MS: Final = 86_400_000
 """Maximum of the reconnection time that a stream sends. The service can send any number."""
 
@@ -46,13 +47,13 @@ _KEEP_ALIVE_OPTIONS: Final = (
 Response = httpx2.Response
 
 
-def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
+def client_for(service: Service, *, tcp_keep_alive: bool = False) -> httpx2.AsyncClient:
     """Build the client. Raises ConfigError for an invalid proxy or certificate file.
 
-    ``watch``: the kernel checks idle connections by TCP keep-alive. Without it, a dead path of an
-    idle command stream is detected by `STREAM_READ_TIMEOUT_S` only.
+    ``tcp_keep_alive``: the kernel checks idle connections. Without it, a dead path of an idle
+    command stream is detected by `STREAM_READ_TIMEOUT_S` only.
     """
-    trust = _trust(service)
+    trust = _trusted_certificates(service)
     timeout_s = service.request_timeout_seconds
     proxy, reads_environment = _proxy_of(service)
     try:
@@ -68,7 +69,7 @@ def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
             timeout=httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE),
             limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
             headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
-            event_hooks={"response": [_keep_alive]} if watch else None,
+            event_hooks={"response": [_enable_keep_alive]} if tcp_keep_alive else None,
             # By default, the library keeps any number of cookies and sends them back.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
@@ -79,7 +80,7 @@ def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
         raise ConfigError((f"{where} must be a URL such as http://proxy.example:3128",)) from None
 
 
-async def _keep_alive(response: Response) -> None:
+async def _enable_keep_alive(response: Response) -> None:
     """Enable TCP keep-alive on the connection of a response.
 
     The library's ``socket_options`` cannot be used: with the transport that they need,
@@ -115,10 +116,13 @@ def _proxy_of(service: Service) -> tuple[str | None, bool]:
     return system_proxies(url.host).get(url.scheme), not HAS_SETTINGS
 
 
-def _trust(service: Service) -> ssl.SSLContext | bool:
-    """Return the trusted certificates: the operating system's and the configured ones."""
+def _trusted_certificates(service: Service) -> ssl.SSLContext | bool:
+    """Return the trusted certificates: the operating system's and the configured ones.
+
+    Returns False for a service without TLS, which the configuration allows on loopback only.
+    """
     if service.base_url.startswith("http://"):
-        return False  # the configuration allows this for loopback only
+        return False
     context = httpx2.create_ssl_context()
     if service.ca_file:
         try:
@@ -151,11 +155,10 @@ class _RateLimitedBytes(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def rate_limited(response: Response, limit: ReadRateLimit) -> Response:
+def limit_read_rate(response: Response, limit: ReadRateLimit) -> None:
     """Limit the rate at which ``response`` is read."""
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _RateLimitedBytes(response.stream, limit)
-    return response
 
 
 async def frames_of_events(response: Response) -> AsyncIterator[Frame]:
@@ -183,7 +186,7 @@ async def frames_of_lines(response: Response) -> AsyncIterator[Frame]:
     yield parse_frame(pending)
 
 
-async def body_of(response: Response) -> bytes:
+async def read_body(response: Response) -> bytes:
     """Return the body of a reply without decoding it.
 
     Raises ServiceUnavailable if it is larger than REPLY_MAX_BYTES.
@@ -213,9 +216,9 @@ def as_unavailable() -> Iterator[None]:
     except httpx2.SSEError as error:
         raise ServiceUnavailable("bad-reply", str(error)) from None
     except httpx2.ConnectError as error:
-        raise ServiceUnavailable(_connect_cause(error), _innermost(error)) from None
+        raise ServiceUnavailable(_connect_cause(error), _root_message(error)) from None
     except (httpx2.TransportError, httpx2.DecodingError) as error:
-        raise ServiceUnavailable("connection-lost", _innermost(error)) from None
+        raise ServiceUnavailable("connection-lost", _root_message(error)) from None
     except (OSError, UnicodeError, httpx2.InvalidURL) as error:
         raise ServiceUnavailable("connection-lost", f"{type(error).__name__}: {error}") from None
 
@@ -240,7 +243,7 @@ def _connect_cause(error: BaseException) -> UnavailableCause:
     return "connection-lost"
 
 
-def _innermost(error: BaseException) -> str:
+def _root_message(error: BaseException) -> str:
     """Return the message of the root cause of an error, without an error number."""
     cause = [*_chain(error)][-1]
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -252,4 +255,4 @@ def _innermost(error: BaseException) -> str:
             # On Windows, `errno` has no text, or is EINVAL for an error of an asynchronous call.
             return cause.strerror or str(cause)
         return os.strerror(cause.errno)
-    return (str(cause) or str(error) or type(error).__name__)[:300]
+    return (str(cause) or str(error) or type(error).__name__)[:_MESSAGE_MAX]

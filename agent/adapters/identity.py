@@ -34,7 +34,7 @@ class NonceError(ServiceError):
     """The challenge's nonce is not in the configured encoding."""
 
 
-class Identity:
+class IdentityFile:
     """The file of the private key."""
 
     def __init__(self, state: StateDirectory) -> None:

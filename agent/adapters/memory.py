@@ -15,7 +15,7 @@ from typing import Final
 MAPPINGS: Final = Path("/proc/self/smaps")
 MADV_DONTNEED: Final = 4
 """A constant of madvise(2). It has this value on every Linux architecture except alpha."""
-_UNCHANGED: Final = re.compile(
+_UNCHANGED_MAPPING: Final = re.compile(
     r"^([0-9a-f]+)-([0-9a-f]+) r-[-x]p .* /.*\n(?:[A-Z]\w+:.*\n)*?Anonymous: +0 kB$", re.MULTILINE
 )
 """Matches a read-only file mapping without anonymous pages in proc_pid_smaps(5). The first line has
@@ -23,7 +23,7 @@ addresses, rights, offset, device, inode and file. Anonymous pages differ from t
 because the linker changed them, so they must not be dropped."""
 
 
-def settle() -> None:
+def release_memory() -> None:
     """Collect garbage, exclude the remaining objects from later collections, and return memory."""
     gc.collect()
     gc.freeze()
@@ -33,7 +33,7 @@ def settle() -> None:
     # Pages of code and constants that only the start used stay in memory for a long time. This call
     # removes them from the process. The kernel maps a page again when the process uses it.
     libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    for start, end in _unchanged():
+    for start, end in _unchanged_mappings():
         libc.madvise(start, end - start, MADV_DONTNEED)
     # After the imports, the heap of glibc contains some megabytes of free memory. malloc_trim(3)
     # returns it. Other C libraries do not have this function.
@@ -42,11 +42,11 @@ def settle() -> None:
         trim(0)
 
 
-def _unchanged() -> Iterator[tuple[int, int]]:
+def _unchanged_mappings() -> Iterator[tuple[int, int]]:
     """Yield start and end of each read-only mapping whose pages equal its file."""
     try:
         mappings = MAPPINGS.read_text("utf-8", "replace")
     except OSError:
         return
-    for start, end in _UNCHANGED.findall(mappings):
+    for start, end in _UNCHANGED_MAPPING.findall(mappings):
         yield int(start, 16), int(end, 16)

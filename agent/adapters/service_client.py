@@ -17,11 +17,11 @@ from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.http_client import (
     Response,
     as_unavailable,
-    body_of,
     client_for,
     frames_of_events,
     frames_of_lines,
-    rate_limited,
+    limit_read_rate,
+    read_body,
     stream_timeout,
 )
 from agent.adapters.read_rate_limit import ReadRateLimit
@@ -83,16 +83,16 @@ class ServiceClient:
     """
 
     def __init__(
-        self, service: Service, api_key: ApiKeySource, clock: Clock, *, watch: bool = False
+        self, service: Service, api_key: ApiKeySource, clock: Clock, *, tcp_keep_alive: bool = False
     ) -> None:
-        """``watch``: detect a dead connection within seconds (see `client_for`)."""
+        """``tcp_keep_alive``: detect a dead connection within seconds (see `client_for`)."""
         self.last_contact_at: datetime | None = None
         self._service_clock: ServiceClock | None = None
         self._api_key = api_key
         self._clock = clock
         self._timeout_s = service.request_timeout_seconds
         self._base_url = service.base_url
-        self._client = client_for(service, watch=watch)
+        self._client = client_for(service, tcp_keep_alive=tcp_keep_alive)
         self._read_limit = ReadRateLimit(clock)
 
     @property
@@ -111,14 +111,14 @@ class ServiceClient:
         return await self._exchange(Failpoint.CHALLENGE_CALLED, request, ChallengeReply)
 
     async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
-        return _read_record(await self._post(Failpoint.ENROLL_CALLED, encode(request)))
+        return _decode_record(await self._post(Failpoint.ENROLL_CALLED, encode(request)))
 
     async def current(self) -> EnrollmentRecord | None:
         body = await self._post(Failpoint.CURRENT_CALLED, encode(EmptyRequest()))
         # Only null means that there is no binding. An empty reply is an error.
         if body.strip() == b"null":
             return None
-        return _read_record(body)
+        return _decode_record(body)
 
     async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
         return await self._exchange(Failpoint.HEARTBEAT_CALLED, request, HeartbeatReply)
@@ -128,7 +128,7 @@ class ServiceClient:
 
     async def submit_result(self, body: bytes) -> SubmitResultReply:
         """Send a sealed body without changes."""
-        return _read(SubmitResultReply, await self._post(Failpoint.SUBMIT_CALLED, body))
+        return _decode(SubmitResultReply, await self._post(Failpoint.SUBMIT_CALLED, body))
 
     @contextlib.asynccontextmanager
     async def commands(
@@ -153,16 +153,16 @@ class ServiceClient:
                     await self._check(response)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
-                yield CommandStream(
-                    True, frames_of_events(rate_limited(response, self._read_limit))
-                )
+                limit_read_rate(response, self._read_limit)
+                yield CommandStream(True, frames_of_events(response))
             elif media_type in NDJSON_TYPES:
-                yield CommandStream(True, frames_of_lines(rate_limited(response, self._read_limit)))
+                limit_read_rate(response, self._read_limit)
+                yield CommandStream(True, frames_of_lines(response))
             else:
-                yield CommandStream(False, self._single(response))
+                yield CommandStream(False, self._read_single_reply(response))
 
     async def _exchange(self, failpoint: Failpoint, request: Message, reply: type[Reply]) -> Reply:
-        return _read(reply, await self._post(failpoint, encode(request)))
+        return _decode(reply, await self._post(failpoint, encode(request)))
 
     async def _post(self, failpoint: Failpoint, body: bytes) -> bytes:
         with passing(failpoint), as_unavailable():
@@ -171,7 +171,7 @@ class ServiceClient:
                 self._stream(_PATHS[failpoint], body, "application/json") as response,
             ):
                 await self._check(response)
-                return await body_of(response)
+                return await read_body(response)
 
     def _stream(
         self, path: str, body: bytes, accept: str, **options: Any
@@ -193,7 +193,7 @@ class ServiceClient:
         service_time = http_date(response.headers.get("date"))
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
             raise ServiceUnavailable("bad-reply", "the reply is compressed, but must not be")
-        body = b"" if response.is_success else await body_of(response)
+        body = b"" if response.is_success else await read_body(response)
         headers = {name.lower(): value for name, value in response.headers.items()}
         # A date in Retry-After is a time of the service's clock, so it is compared with Date.
         error = error_of(response.status_code, headers, body, service_time or self._clock.now())
@@ -203,23 +203,23 @@ class ServiceClient:
             raise error
         self.last_contact_at = self._clock.now()
 
-    async def _single(self, response: Response) -> AsyncIterator[Frame]:
+    async def _read_single_reply(self, response: Response) -> AsyncIterator[Frame]:
         with as_unavailable():
             async with asyncio.timeout(self._timeout_s):
-                body = await body_of(response)
+                body = await read_body(response)
         yield parse_frame(body)
 
 
-def _read_record(body: bytes) -> EnrollmentRecord:
+def _decode_record(body: bytes) -> EnrollmentRecord:
     if len(body) > RECORD_MAX_BYTES:
         reason = f"the enrollment is larger than {RECORD_MAX_BYTES} bytes"
         raise ServiceUnavailable("bad-reply", reason)
-    return _read(EnrollmentRecord, body)
+    return _decode(EnrollmentRecord, body)
 
 
-def _read(model: type[Reply], body: bytes) -> Reply:
+def _decode(model: type[Reply], body: bytes) -> Reply:
     try:
         return decode(body, model)
     except ValidationError as error:
-        place = error.where or "the reply"
-        raise ServiceUnavailable("bad-reply", f"{place}: {error.reason}") from None
+        where = error.where or "the reply"
+        raise ServiceUnavailable("bad-reply", f"{where}: {error.reason}") from None

@@ -12,11 +12,14 @@ from collectors.shared.system_proxy import HAS_SETTINGS, system_proxies
 def service_route(service: Service, environment: Mapping[str, str] = os.environ) -> Route:
     """Return the route that the daemon uses: direct, or through a proxy.
 
-    The proxy settings of Windows and macOS contain a list of hosts that bypass the proxy. With
-    ``service.proxy = "system"``, this list is applied, and environment variables are ignored. On
-    systems without such settings, "system" selects the environment variables. By default, the
-    settings are used only if no variable such as HTTPS_PROXY or NO_PROXY is set, and the daemon's
-    HTTP library ignores the list. Raises ValueError if the URL of a proxy is invalid.
+    The proxy settings of Windows and macOS contain a list of hosts that bypass the proxy.
+
+    - With ``service.proxy = "system"``, the settings and this list are used, and environment
+      variables are ignored. On systems without such settings, the variables are used.
+    - By default, the variables are used. If none is set (HTTPS_PROXY, NO_PROXY and so on), the
+      settings are used without the list, because the daemon's HTTP library ignores it.
+
+    Raises ValueError if the URL of a proxy is invalid.
     """
     if service.proxy == SYSTEM_PROXY:
         system = system_proxies(urlsplit(service.base_url).hostname or "")

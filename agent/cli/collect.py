@@ -27,7 +27,7 @@ from agent.config.model import LocalConfig
 from agent.config.rights import with_config
 from agent.errors import AgentError, StateError
 from agent.presentation.machine_name import machine_name
-from agent.reporting import environment_here
+from agent.reporting import describe_environment
 from agent.rules.connectivity.fields import history_fields, missing_history_fields
 from agent.rules.install_id import install_id_for
 from agent.rules.reports.context import UNENROLLED, ReportContext, identity_of
@@ -161,7 +161,7 @@ async def run_job(
         report_id=str(uuid4()),
         finished_at=SystemClock().now().isoformat(),
         identity=identity,
-        environment=environment_here(config),
+        environment=describe_environment(config),
     )
     fields = _history_fields(config, state) if isinstance(job, ApplicationJob) else ()
     return job, with_limitation(result.facts, limitation), fields, context

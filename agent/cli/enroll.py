@@ -10,7 +10,7 @@ from typing import Final
 
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
-from agent.adapters.identity import Identity
+from agent.adapters.identity import IdentityFile
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_route import service_route
 from agent.adapters.storage.device_record import DeviceRecordFile
@@ -21,11 +21,11 @@ from agent.cli.terminal.screen import Screen
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load
 from agent.config.model import Config, Service
-from agent.device_setup import device_at_start
+from agent.device_setup import load_or_create_device
 from agent.errors import CredentialRefused, Refused, ServiceError, ServiceUnavailable, StateError
 from agent.rules.health import CONDITIONS
 from agent.tasks.session.binding_state import BindingState
-from agent.tasks.session.enrollment import explain, sign_up
+from agent.tasks.session.enrollment import enroll_with_challenge, explain
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import EnrollmentRecord
 
@@ -112,7 +112,7 @@ def _locked(state: StateDirectory) -> Iterator[None]:
             "the agent is running and enrolls itself: see `venue-agent status`, or stop it to"
             " enroll manually"
         )
-    with state.hold():
+    with state.lock():
         yield
 
 
@@ -136,14 +136,16 @@ async def _bind(
     config: Config, api_key: ApiKeySource, state: StateDirectory, *, force: bool
 ) -> tuple[EnrollmentRecord, bool]:
     """Return the enrollment, and whether it is new. Raises ServiceError, StateError."""
-    identity, file = Identity(state), DeviceRecordFile(state)
-    device_record, _ = device_at_start(config, file, identity)
+    identity, file = IdentityFile(state), DeviceRecordFile(state)
+    device_record, _ = load_or_create_device(config, file, identity)
     if device_record.binding is not None and not device_record.is_revoked and not force:
         return device_record.binding.record, False
     client = ServiceClient(config.service, api_key, SystemClock())
     identity_key = identity.load_or_create()
     try:
-        enrollment = await sign_up(config, identity_key, device_record.legacy_install_id, client)
+        enrollment = await enroll_with_challenge(
+            config, identity_key, device_record.legacy_install_id, client
+        )
     finally:
         await client.close()
     service = config.service

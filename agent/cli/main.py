@@ -114,9 +114,9 @@ def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "")
 def _find_secrets(config: Path | None) -> None:
     """Find the secrets that all output must redact, even if the configuration is invalid."""
     from agent.config.model import default_config_path  # not needed for --help
-    from agent.redaction.secret_sources import secrets_here
+    from agent.redaction.secret_sources import find_secrets
 
-    remember(*secrets_here(config or default_config_path(), os.environ))
+    remember(*find_secrets(config or default_config_path(), os.environ))
 
 
 def _error_lines(error: Exception, words: str) -> list[str]:

@@ -19,7 +19,7 @@ from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.upgrade.record import read_upgrade, upgrade_document
 from agent.cli.terminal.options import add_json_option
 from agent.cli.terminal.screen import Screen, Style
-from agent.config.model import is_there
+from agent.config.model import may_exist
 from agent.config.rights import no_configuration, with_sudo
 from agent.errors import ConfigMissing, StateError
 
@@ -142,7 +142,7 @@ def _status(manager: ServiceManager, *, as_json: bool) -> int:
         screen = Screen()
         show(screen, state, last, manager.paths.config)
         if (upgrade := read_upgrade()) is not None:
-            screen.fact("upgrade", upgrade.sentence(), "warn")
+            screen.fact("upgrade", upgrade.describe(), "warn")
     return RUNNING if state.activity == "running" else NOT_RUNNING
 
 
@@ -160,7 +160,7 @@ def show(screen: Screen, state: ServiceState, last: LastExit | None, config: Pat
     """Print the state, and what to do if the service does not run."""
     for name, value in describe(state, last):
         screen.fact(name, value, _STYLES.get(state.activity, "none") if name == "now" else "none")
-    if advice := _advice(state, has_config=is_there(config), config=config):
+    if advice := _advice(state, has_config=may_exist(config), config=config):
         screen.paragraph(f"→ {advice}")
 
 

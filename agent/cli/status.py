@@ -110,7 +110,7 @@ def show_upgrade(screen: Screen) -> None:
     """Print that the last upgrade was rolled back, or is not verified yet."""
     if (upgrade := read_upgrade()) is None:
         return
-    screen.paragraph(upgrade.sentence(), "warn")
+    screen.paragraph(upgrade.describe(), "warn")
     if upgrade.log:
         screen.paragraph(f"log of {upgrade.new_version}: {upgrade.log}", indent="  ")
     if upgrade.advice:

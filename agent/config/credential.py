@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent.config.model import default_config_path, is_there
+from agent.config.model import default_config_path, may_exist
 from agent.errors import ApiKeyUnreadable, ConfigError, ConfigNotVisible
 from agent.redaction.known import remember
 from agent.regular_file import read_regular
@@ -28,24 +28,24 @@ SYSTEMD_CREDENTIAL = "api-key"
 
 @dataclass(frozen=True, slots=True)
 class ApiKeySource:
-    """The source of the key: a file, which is read for each use, or the value of the variable.
+    """The source of the key: a file, which is read for each use, or the variable VARIABLE.
 
-    ``variable`` is the value, not the name. If ``file`` and ``variable`` are None, there is no key.
+    If ``file`` and ``variable_value`` are None, there is no key.
     """
 
     file: Path | None
-    variable: str | None
+    variable_value: str | None
 
     def describe(self) -> str:
         """Return the source as text for messages."""
         if self.file is not None:
             return f"the file {self.file}"
-        return f"the variable {VARIABLE}" if self.variable is not None else "nowhere"
+        return f"the variable {VARIABLE}" if self.variable_value is not None else "nowhere"
 
     def readers(self) -> Literal["owner", "group", "everyone"]:
         """Return who can read the key's file.
 
-        Return "owner" on Windows, for the variable, and if the file's rights cannot be read.
+        Returns "owner" on Windows, for the variable, and if the file's rights cannot be read.
         """
         if self.file is None or sys.platform == "win32":
             return "owner"
@@ -86,13 +86,13 @@ class ApiKeySource:
 
     def read(self) -> str:
         """Return the current key. Raises ApiKeyUnreadable if it cannot be read."""
-        if self.file is None and self.variable is None:
+        if self.file is None and self.variable_value is None:
             raise ApiKeyUnreadable(
                 "there is no API key: set service.api_key_file, the systemd credential"
                 f" {SYSTEMD_CREDENTIAL!r} or {VARIABLE}"
             )
         if self.file is None:
-            return checked_key(self.variable or "", self.describe())
+            return parse_key(self.variable_value or "", self.describe())
         try:
             text = read_regular(self.file, MAX_KEY_LENGTH + 1).decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -102,7 +102,7 @@ class ApiKeySource:
             raise ApiKeyUnreadable(
                 f"the API key cannot be read from {self.file}: {error.strerror}{fix}"
             ) from None
-        return checked_key(text, self.describe())
+        return parse_key(text, self.describe())
 
 
 def key_source(
@@ -121,11 +121,12 @@ def key_source(
             return ApiKeySource(from_systemd, None)
     variable = environment.get(VARIABLE)
     file_beside_config = (config or default_config_path()).parent / SYSTEMD_CREDENTIAL
-    is_beside = variable is None and is_there(file_beside_config)
-    return ApiKeySource(file_beside_config, None) if is_beside else ApiKeySource(None, variable)
+    if variable is None and may_exist(file_beside_config):
+        return ApiKeySource(file_beside_config, None)
+    return ApiKeySource(None, variable)
 
 
-def checked_key(text: str, source: str) -> str:
+def parse_key(text: str, source: str) -> str:
     """Return the trimmed key. Raises ApiKeyUnreadable if ``text`` cannot be an API key.
 
     ``source`` names the origin of ``text`` in the error message.

@@ -15,8 +15,8 @@ from agent.config.model import Config, Section, sections_of
 HEAD: Final = """\
 # Configuration of the venue agent. The three keys that are set below are enough. A line of the
 # form "# key = value" shows the default of a key. In a table such as [[printers]], it shows an
-# example. `venue-agent config check` checks this file, `venue-agent config show` prints the values
-# in force.
+# example. `venue-agent config check` checks this file, `venue-agent config show` prints the
+# effective values.
 # VENUE_AGENT_<SECTION>__<KEY> in the environment overrides a key of this file.
 """
 
@@ -78,9 +78,10 @@ def _comment(key: str, field: FieldInfo) -> str:
         facts.append(f"in {unit}")
     if get_origin(field.annotation) is Literal:
         facts.append(" or ".join(json.dumps(choice) for choice in get_args(field.annotation)))
-    bounds = {k: getattr(m, k) for m in field.metadata for k in ("ge", "le") if hasattr(m, k)}
-    if len(bounds) == len(("ge", "le")):
-        facts.append(f"{bounds['ge']} to {bounds['le']}")
+    least = next((limit.ge for limit in field.metadata if hasattr(limit, "ge")), None)
+    most = next((limit.le for limit in field.metadata if hasattr(limit, "le")), None)
+    if least is not None and most is not None:
+        facts.append(f"{least} to {most}")
     return f"{text}. {_sentence(', '.join(facts))}".rstrip()
 
 

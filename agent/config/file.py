@@ -18,13 +18,13 @@ from agent.config.model import (
     LocalConfig,
     Section,
     default_config_path,
-    is_text,
+    is_string_type,
     sections_of,
     state_dir,
 )
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 from agent.redaction.known import remember
-from agent.redaction.secret_sources import secrets_here
+from agent.redaction.secret_sources import find_secrets
 from agent.regular_file import read_regular
 from agent.wire.codec import validate
 from agent.wire.validation import Issue, ValidationError
@@ -74,7 +74,7 @@ class _RawConfig:
         from agent.config.problems import problems_of  # rarely needed
 
         # Messages repeat the invalid values. Only secrets that are remembered before are masked.
-        remember(*secrets_here(self.path or default_config_path(), self.environment))
+        remember(*find_secrets(self.path or default_config_path(), self.environment))
         return problems_of(Config, tuple(issues), self.source())
 
     def source(self) -> "Source":
@@ -93,16 +93,16 @@ def load(
     A missing file is an error only if ``path`` names it, or if ``model`` requires a value that no
     variable sets. Raises ConfigError.
     """
-    result = _read(model, path, environment)
+    raw = _read_raw(model, path, environment)
     try:
-        config = validate(result.tree, model)
+        config = validate(raw.tree, model)
     except ValidationError as error:
-        if result.path is None and issubclass(model, Config) and "service" not in result.tree:
+        if raw.path is None and issubclass(model, Config) and "service" not in raw.tree:
             from agent.config.rights import no_configuration  # rarely needed
 
             raise ConfigMissing((no_configuration(),)) from None
-        raise ConfigError(result.problems(error.issues)) from None
-    return LoadedConfig(config, result.path, result.origins)
+        raise ConfigError(raw.problems(error.issues)) from None
+    return LoadedConfig(config, raw.path, raw.origins)
 
 
 def review(
@@ -114,27 +114,27 @@ def review(
     """
     from agent.config.review import review_of  # rarely needed
 
-    result = _read(Config, path, environment)
-    issues = review_of(result.tree)
+    raw = _read_raw(Config, path, environment)
+    issues = review_of(raw.tree)
     try:
-        validate(result.tree, Config)
+        validate(raw.tree, Config)
     except ValidationError as error:
         issues = chain(error.issues, issues)
-    return result.problems(issues)
+    return raw.problems(issues)
 
 
 def place_of(
     key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> str | None:
     """Return where ``section.key`` is set: a variable or file:line:column. None if it is unset."""
-    result = _read(Config, path, environment)
-    return result.source().place_of(tuple(key.split(".")))[1] if key in result.origins else None
+    raw = _read_raw(Config, path, environment)
+    return raw.source().place_of(tuple(key.split(".")))[1] if key in raw.origins else None
 
 
-def _read(
+def _read_raw(
     model: type[LocalConfig], path: Path | None, environment: Mapping[str, str]
 ) -> _RawConfig:
-    text, source = _text(path)
+    text, source = _read_text(path)
     name = str(source) if source else "environment"
     try:
         tree = tomllib.loads(text)
@@ -157,7 +157,7 @@ def guessed_state_dir(path: Path | None = None) -> Path:
     """Return the state directory that an invalid or unreadable configuration probably names."""
     source = path or default_config_path()
     try:
-        configured_dir = tomllib.loads(_text(path)[0]).get("device", {}).get("state_dir", "")
+        configured_dir = tomllib.loads(_read_text(path)[0]).get("device", {}).get("state_dir", "")
     except (ConfigError, tomllib.TOMLDecodeError, AttributeError):
         configured_dir = ""
     return state_dir(
@@ -165,7 +165,7 @@ def guessed_state_dir(path: Path | None = None) -> Path:
     )
 
 
-def _text(path: Path | None) -> tuple[str, Path | None]:
+def _read_text(path: Path | None) -> tuple[str, Path | None]:
     source = path or default_config_path()
     try:
         content = read_regular(source, MAX_FILE_BYTES + 1)
@@ -205,7 +205,7 @@ def _value_of(model: type[Section], section: str, key: str, text: str) -> Any:
     """
     table = sections_of(model).get(section)
     field = None if table is None else table.model_fields.get(key)
-    if field is not None and is_text(field.annotation):
+    if field is not None and is_string_type(field.annotation):
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]

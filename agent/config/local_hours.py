@@ -13,10 +13,10 @@ class LocalHours:
 
     def contains(self, at: datetime) -> bool:
         """Return whether the time of day of ``at`` is within the range."""
-        now = at.time()
+        time_of_day = at.time()
         if self.begin <= self.end:
-            return self.begin <= now < self.end
-        return now >= self.begin or now < self.end
+            return self.begin <= time_of_day < self.end
+        return time_of_day >= self.begin or time_of_day < self.end
 
 
 def parse_local_hours(text: str) -> LocalHours | None:

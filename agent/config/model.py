@@ -37,7 +37,7 @@ SYSTEM_CONFIG = Path("/etc/venue-agent/config.toml")
 MAC = re.compile(r"[0-9A-Fa-f]{2}([:-])([0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}|[0-9A-Fa-f]{12}")
 
 
-def _url(text: str, example: str) -> SplitResult:
+def _parse_url(text: str, example: str) -> SplitResult:
     try:
         return urlsplit(text)
     except ValueError:
@@ -46,7 +46,7 @@ def _url(text: str, example: str) -> SplitResult:
 
 
 def _service_url(text: str) -> str:
-    parts = _url(text, "https://ops.example.com")
+    parts = _parse_url(text, "https://ops.example.com")
     if parts.scheme not in {"http", "https"} or not parts.hostname or not is_one_word(text):
         raise ValueError("must be a URL such as https://ops.example.com")
     if not has_usable_port(text):
@@ -68,7 +68,7 @@ def _no_control_characters(text: str) -> str:
 def _kiosk_url(text: str) -> str:
     if not text:
         return text
-    parts = _url(text, "http://127.0.0.1:9222")
+    parts = _parse_url(text, "http://127.0.0.1:9222")
     if parts.scheme != "http" or not parts.hostname or not is_loopback(parts.hostname):
         raise ValueError("must be an http URL on loopback, such as http://127.0.0.1:9222")
     return text.rstrip("/")
@@ -103,9 +103,10 @@ def _ipv4_address(text: str) -> str:
 
 def _mac_address(text: str) -> str:
     digits = text.replace(":", "").replace("-", "").lower()
-    if not MAC.fullmatch(text) or len({*digits}) < 2:
+    is_repeated_digit = len({*digits}) == 1  # no device has such an address: ff:ff:ff:ff:ff:ff
+    if not MAC.fullmatch(text) or is_repeated_digit:
         raise ValueError("must be a MAC address such as 00:11:22:33:44:55")
-    return ":".join(digits[at : at + 2] for at in range(0, 12, 2))
+    return ":".join(digits[start : start + 2] for start in range(0, 12, 2))
 
 
 def _cron(text: str) -> str:
@@ -476,7 +477,7 @@ def sections_of(model: type[Section]) -> dict[str, type[Section]]:
     return sections
 
 
-def is_text(annotation: object) -> bool:
+def is_string_type(annotation: object) -> bool:
     """Return whether a value of this type is a string."""
     return annotation is str or get_origin(annotation) is Literal
 
@@ -489,7 +490,7 @@ def is_privileged() -> bool:
 def default_config_path() -> Path:
     """Return the path of the configuration if no option names one."""
     paths = config_paths()
-    return next((path for path in paths if is_there(path)), paths[0])
+    return next((path for path in paths if may_exist(path)), paths[0])
 
 
 def config_paths() -> tuple[Path, ...]:
@@ -520,7 +521,7 @@ def is_system_config(path: Path | None) -> bool:
     return (path or default_config_path()).absolute() == system_config()
 
 
-def is_there(path: Path) -> bool:
+def may_exist(path: Path) -> bool:
     """Return whether a file exists. Return True if this user cannot read its directory."""
     try:
         return path.exists()

@@ -56,10 +56,8 @@ class Source:
     def place_of(self, path: Path) -> tuple[int, str]:
         """Return the line, for sorting, and the place: a variable or file:line:column."""
         prefix = ".".join(str(part) for part in path[:2])
-        origin = next(
-            (o for k, o in self.origins.items() if k == prefix or k.startswith(f"{prefix}.")),
-            self.name,
-        )
+        keys = (key for key in self.origins if key == prefix or key.startswith(f"{prefix}."))
+        origin = self.origins.get(next(keys, ""), self.name)
         if origin != self.name:
             return 0, origin
         for length in range(len(path), 0, -1):
@@ -71,9 +69,9 @@ class Source:
 def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
     """Return the required keys that are missing because the user misspelled them.
 
-    A misspelled key is reported once, as unknown, and not also as missing. A missing section is
-    also returned if one of its keys is above the first section. The message for this unknown key
-    then names the section.
+    A misspelled key is reported once, as unknown, and not also as missing. If a key of a missing
+    section is above the first section, the section is returned as well, because the message for
+    this unknown key names it.
     """
     missing = [issue.path for issue in issues if issue.fault == "missing"]
     misspelled: set[Path] = set()
@@ -82,7 +80,9 @@ def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
             sections = sections_of(model).items()
             misspelled.update((name,) for name, section in sections if key in section.model_fields)
         missing_keys = [
-            str(m[-1]) for m in missing if m[:-1] == tuple(parents) and m not in misspelled
+            str(path[-1])
+            for path in missing
+            if path[:-1] == tuple(parents) and path not in misspelled
         ]
         nearest = _nearest(str(key), missing_keys)
         if nearest and _nearest(str(key), keys_below(model, tuple(parents))) == nearest:
@@ -158,8 +158,9 @@ def _instead(issue: Issue) -> str:
     """Return what to write instead of a wrong value; "" if unknown."""
     value = issue.value
     if issue.reason == "must be a list":
-        what = f"[[{issue.path[-1]}]], with two" if isinstance(value, dict) else "it in square"
-        return f"; write {what} brackets"
+        if isinstance(value, dict):
+            return f"; write [[{issue.path[-1]}]], with two brackets"
+        return "; write it in square brackets"
     if isinstance(value, str) and issue.reason in _WITHOUT_QUOTES:
         return "; delete the quotes" if _WITHOUT_QUOTES[issue.reason].fullmatch(value) else ""
     choices = list(issue.choices)

@@ -19,7 +19,7 @@ from agent.config.model import MAC, SYSTEM_PROXY
 from agent.wire.addresses import has_usable_port, is_one_word, parse_ip, split_host_port
 from agent.wire.validation import Issue, Path
 
-_HOST_LABEL: Final = re.compile(r"(?!-)[^\W]([\w-]*[^\W])?|[^\W]", re.UNICODE)
+_HOST_LABEL: Final = re.compile(r"\w([\w-]*\w)?")
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _WINDOWS_PORT: Final = re.compile(r"(\\\\\.\\)?(COM|LPT|USB)\d{1,3}:?", re.IGNORECASE)
 _USB: Final = re.compile(r"usb:[\w./:-]+", re.IGNORECASE)
@@ -68,33 +68,33 @@ def review_of(tree: Tree) -> Iterator[Issue]:
 def _printers(tree: Tree) -> Iterator[Issue]:
     first_use: dict[str, int] = {}
     for index, entry in _tables(tree, "printers"):
-        at: Path = ("printers", index)
+        table: Path = ("printers", index)
         id_, name, address = entry.get("id"), entry.get("name"), entry.get("address")
         if isinstance(id_, str) and id_:
             first = first_use.setdefault(id_, index)
             duplicate = f"is also the id of [[printers]] number {first + 1}"
             if problem := _id_problem(id_) or (duplicate if first != index else None):
-                yield Issue((*at, "id"), problem, value=id_)
+                yield Issue((*table, "id"), problem, value=id_)
         if isinstance(name, str) and (problem := _name_problem(name)):
-            yield Issue((*at, "name"), problem, value=name)
+            yield Issue((*table, "name"), problem, value=name)
         if isinstance(address, str | None):
-            place = at if address is None else (*at, "address")
+            path = table if address is None else (*table, "address")
             if problem := _address_problem(address, entry.get("transport", "network")):
-                yield Issue(place, problem, value=address)
+                yield Issue(path, problem, value=address)
 
 
 def _watched_devices(tree: Tree) -> Iterator[Issue]:
     first_use: dict[str, int] = {}
     for index, entry in _tables(tree, "watched_devices"):
-        at: Path = ("watched_devices", index)
+        table: Path = ("watched_devices", index)
         name = entry.get("name")
         if isinstance(name, str):
             first = first_use.setdefault(name, index)
             duplicate = f"is also the name of [[watched_devices]] number {first + 1}"
             if problem := _name_problem(name) or (duplicate if first != index else None):
-                yield Issue((*at, "name"), problem, value=name)
+                yield Issue((*table, "name"), problem, value=name)
         if entry.get("address") is None and entry.get("mac") is None:
-            yield Issue(at, 'needs an address = "192.168.1.40" or a mac = "00:11:22:33:44:55"')
+            yield Issue(table, 'needs an address = "192.168.1.40" or a mac = "00:11:22:33:44:55"')
 
 
 def _tables(tree: Tree, name: str) -> Iterator[tuple[int, Tree]]:
@@ -106,7 +106,7 @@ def _tables(tree: Tree, name: str) -> Iterator[tuple[int, Tree]]:
 
 
 def _id_problem(text: str) -> str | None:
-    if any(c.isspace() or not c.isprintable() for c in text):
+    if any(each.isspace() or not each.isprintable() for each in text):
         return "must be one word, without blanks and control characters"
     return None
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from agent.config.model import config_paths, is_privileged, is_there
+from agent.config.model import config_paths, is_privileged, may_exist
 
 STEPPED_DOWN: Final = "VENUE_AGENT_STEPPED_DOWN"
 """Variable that `step_down` sets in a process that root started and that continues as another user.
@@ -98,7 +98,7 @@ def no_configuration() -> str:
     if has_service_manager() and "VENUE_AGENT_CONFIG" not in os.environ:
         return f"there is no configuration at {paths}: {with_sudo(_INSTALL)} creates one"
     directory = candidates[0].parent
-    has_directory = sys.platform == "win32" or is_there(directory)
+    has_directory = sys.platform == "win32" or may_exist(directory)
     prefix = "" if has_directory else f"mkdir -p {directory} && "
     example = f"`{prefix}venue-agent config example >{candidates[0]}`"
     return f"there is no configuration at {paths}: {example} creates one to fill in"

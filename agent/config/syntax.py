@@ -85,7 +85,7 @@ class _Mistake:
     def _known(self) -> frozenset[str]:
         """The names of all sections and keys."""
         sections = sections_of(self.model)
-        return frozenset((*sections, *(k for s in sections.values() for k in s.model_fields)))
+        return frozenset(sections).union(*(each.model_fields for each in sections.values()))
 
     def _as_reported(self) -> str:
         return self.message + (f": '{self.key} = …'" if self.key else "")
@@ -96,7 +96,8 @@ class _Mistake:
 
     def _example_of(self, key: str | None) -> str:
         """Return an assignment in the form that the key's type needs."""
-        fields = (s.model_fields.get(key or "") for s in sections_of(self.model).values())
+        sections = sections_of(self.model).values()
+        fields = (section.model_fields.get(key or "") for section in sections)
         annotation = next((field.annotation for field in fields if field is not None), str)
         value = '"…"'
         if get_origin(annotation) is tuple:
@@ -131,8 +132,8 @@ class _Mistake:
                 break
             earlier = ASSIGNMENT.match(line)
             if earlier and earlier[1] == assignment[1]:
-                what = repr(self.key) if self.key else "a key"
-                return f"{what} is set twice, first in line {number}: delete one of the two lines"
+                name = repr(self.key) if self.key else "a key"
+                return f"{name} is set twice, first in line {number}: delete one of the two lines"
         return self._as_reported()
 
     def invalid_value(self) -> str:
@@ -146,7 +147,7 @@ class _Mistake:
         return self.incomplete_list("a list") if value[0] == "[" else self._without_quotes()
 
     def _without_quotes(self) -> str:
-        example = self._example
+        example = self._example  # its value has the type of the key
         if example.endswith("= 30"):
             return f"the value must be a number: write {example}"
         if example.endswith("= true"):
@@ -172,8 +173,8 @@ class _Mistake:
         if word is None or word[1] not in self._known:
             return _UNCLEAR
         has_colon = self.line[word.end() :].startswith(":")
-        what = "write = instead of the colon" if has_colon else "the sign = is missing"
-        return f"{what}: {self._example_of(word[1])}"
+        fix = "write = instead of the colon" if has_colon else "the sign = is missing"
+        return f"{fix}: {self._example_of(word[1])}"
 
     def unclosed_list(self) -> str:
         lines = [replace(self, line=line) for line in (*self.previous_lines, self.line)]

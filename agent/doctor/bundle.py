@@ -32,7 +32,7 @@ from agent.errors import AgentError, StateError
 from agent.redaction.configuration import redact_configuration
 from agent.redaction.known import known_secrets
 from agent.redaction.redactor import Redactor
-from agent.redaction.secret_sources import secrets_here
+from agent.redaction.secret_sources import find_secrets
 from agent.redaction.userinfo import userinfo_of
 from agent.regular_file import read_regular
 from agent.rules.connectivity.document import record_document
@@ -209,7 +209,7 @@ def _secrets(context: Context) -> Iterator[str]:
     Among them are the API key, passwords of proxies, and the lines of the identity key.
     """
     yield from known_secrets()
-    yield from secrets_here(context.config_path or default_config_path(), context.environment)
+    yield from find_secrets(context.config_path or default_config_path(), context.environment)
     if context.api_key:
         yield context.api_key
     if context.config is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from agent.adapters.service_manager.commands import checked, run_program
+from agent.adapters.service_manager.commands import run_checked, run_program
 from agent.adapters.service_manager.contract import ServiceState
 from agent.adapters.service_manager.detect import detect_service_manager
 from agent.adapters.service_manager.systemd import UNIT, parse_properties, state_of
@@ -44,7 +44,7 @@ def read_unit() -> UnitFacts | None:
             return _unit_facts(manager, detect_service_manager().state())
         run = partial(run_program, timeout_s=READ_WITHIN_S)
         command = ("systemctl", "show", UNIT, f"--property={PROPERTIES}")
-        return parse_systemctl(checked(run, *command).stdout)
+        return parse_systemctl(run_checked(run, *command).stdout)
     except AgentError:
         return None
 

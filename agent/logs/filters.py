@@ -18,9 +18,9 @@ the field ``request_id``, "report %s" sets ``report_id``, and "binding %s" sets 
 REPEATS_MAX: Final = 2
 """How often the same warning or error is logged in a window of WINDOW_S."""
 VARIANTS_MAX: Final = 20
-"""Maximum number of messages of one template that are logged in a window. Of warnings and errors,
-only different messages count. Untrusted input can cause any number of different messages. The
-template is the message before its arguments are inserted."""
+"""Maximum number of messages of one template that are logged in a window. The template is the
+message before its arguments are inserted. Equal warnings or errors count once. Without this limit,
+untrusted input could cause any number of different messages."""
 WINDOW_S: Final = 60.0
 ENTRIES_MAX: Final = 200
 """Maximum number of messages and templates that are counted at the same time."""
@@ -101,6 +101,7 @@ class RepeatFilter(logging.Filter):
         return passes
 
     def _passes(self, record: logging.LogRecord, now: float) -> bool:
+        # The "=" makes the key of a template different from that of a message.
         template_key = (record.name, f"={getattr(record, 'template', record.msg)}")
         if record.levelno < logging.WARNING:
             return self._count(record, template_key, VARIANTS_MAX, now)
@@ -116,6 +117,7 @@ class RepeatFilter(logging.Filter):
     def _count(
         self, record: logging.LogRecord, key: tuple[str, str], maximum: int, now: float
     ) -> bool:
+        """Count a message. Return whether ``maximum`` permits it."""
         repetitions = self._repetitions.setdefault(key, _Repetitions(now))
         repetitions.count += 1
         if repetitions.count <= maximum:

@@ -65,6 +65,8 @@ def _mask_proxy_value(value: str) -> str:
 
 
 def _mask_comment(line: str) -> str:
-    if "#" not in line or len(line) > _COMMENT_LINE_MAX:
-        return line if "#" not in line else line.partition("#")[0]
+    if "#" not in line:
+        return line
+    if len(line) > _COMMENT_LINE_MAX:
+        return line.partition("#")[0]
     return _COMMENT.sub(rf"\1 {MASK}", line)

@@ -69,7 +69,8 @@ def _encoded_forms(secret: str) -> Iterator[str]:
     yield content.hex()
     for before in range(3):
         encoded_text = base64.b64encode(b"\0" * before + content).decode()
-        # Only these characters do not depend on the text before and after the secret.
+        # Only these characters do not depend on the text before and after the secret. A byte has 8
+        # bits, and a character stands for 6 bits.
         certain_part = encoded_text[(before * 8 + 5) // 6 : (before + len(content)) * 8 // 6]
         yield certain_part
         yield certain_part.replace("+", "-").replace("/", "_")

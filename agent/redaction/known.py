@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from agent.redaction.named_values import names_a_secret
 from agent.redaction.redactor import Redactor
-from agent.redaction.shapes import without_shapes
+from agent.redaction.shapes import mask_typical_secrets
 from agent.redaction.userinfo import address_of
 
 KNOWN_MAX: Final = 64
@@ -76,4 +76,4 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _has_secret(name: str, value: str) -> bool:
-    return names_a_secret(name) or without_shapes(_redactor.mask_known(value)) != value
+    return names_a_secret(name) or mask_typical_secrets(_redactor.mask_known(value)) != value

@@ -121,6 +121,7 @@ def _without_assigned(text: str) -> str:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each secret value."""
     position = 0
     while (name := _NAME.search(text, position)) is not None:
         position = name.end()
@@ -214,5 +215,6 @@ def _begins_a_line(text: str, at: int) -> bool:
 
 
 def _find(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return the start of the next match, or the end of the text if there is none."""
     match = pattern.search(text, at)
     return match.start() if match else len(text)

@@ -5,7 +5,7 @@ from typing import Any
 
 from agent.redaction.forms import forms_of
 from agent.redaction.named_values import names_a_secret, without_named_values
-from agent.redaction.shapes import MASK, without_shapes
+from agent.redaction.shapes import MASK, mask_typical_secrets
 from agent.redaction.userinfo import address_of, without_userinfo
 
 
@@ -18,7 +18,7 @@ class Redactor:
     def redact(self, text: str) -> str:
         """Return ``text`` with every secret replaced by asterisks."""
         text = self.mask_known(text)
-        return without_userinfo(without_named_values(without_shapes(text)))
+        return without_userinfo(without_named_values(mask_typical_secrets(text)))
 
     def mask_known(self, text: str) -> str:
         """Mask only the known secrets. This is sufficient for text that the agent creates."""
@@ -36,8 +36,8 @@ class Redactor:
         is_secret = names_a_secret(key)
         if isinstance(value, dict):
             return {
-                self.redact(str(k)): self.redact_value(key if is_secret else str(k), v)
-                for k, v in value.items()
+                self.redact(str(name)): self.redact_value(key if is_secret else str(name), item)
+                for name, item in value.items()
             }
         if isinstance(value, list | tuple):
             return [self.redact_value(key, item) for item in value]

@@ -25,7 +25,7 @@ _PREFIX: Final = "VENUE_AGENT_"
 _KEY_FILE_VARIABLE: Final = f"{_PREFIX}SERVICE__API_KEY_FILE"
 
 
-def secrets_here(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
+def find_secrets(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the secrets. ``config`` is the path of the configuration, which need not exist."""
     yield from secrets_in_environment(environment)
     text = _read(config, _FILE_MAX_BYTES)

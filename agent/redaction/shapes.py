@@ -6,8 +6,8 @@ from typing import Final
 MASK: Final = "***"
 """Replaces every secret."""
 
-# Each pattern takes linear time: repetitions are possessive (`++`) or bounded, and no two parts of
-# a pattern can match the same text.
+# Each pattern takes linear time: its repetitions are possessive (`++`) or bounded. `.*?` in
+# _PRIVATE_KEY ends at the end of the text at the latest, so it never has to backtrack.
 _PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
     r".*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
@@ -23,21 +23,20 @@ _RETAIL_KEY: Final = re.compile(
 _JSON_WEB_TOKEN: Final = re.compile(  # RFC 7519; `eyJ` is `{"` in base64
     r"(?<![A-Za-z0-9_\-])eyJ[A-Za-z0-9_\-]{6,}+(?:\.[A-Za-z0-9_\-]*+){1,4}"
 )
-PLACEHOLDER: Final = r"<[A-Za-z _\-]{1,32}+>(?![^\s,;.:)])"
+PLACEHOLDER: Final = r"<[A-Za-z _\-]{1,32}+>(?=[\s,;.:)]|\Z)"
 """A name in angle brackets, which stands for a credential: `Authorization: Bearer <API key>`."""
 _BEARER: Final = re.compile(
     r"(?i)(?<![a-z0-9])(bearer(?:[ \t]|%20|\\t){1,4})"
     rf"(?!token\b|auth|\*|{PLACEHOLDER})[^\s\"',;]{{4,}}+"
 )
-_BASIC: Final = (
-    re.compile(  # a credential contains a capital, a digit or padding; a word of prose does not
-        r"(?<![A-Za-z0-9])((?i:basic|negotiate|ntlm)(?:[ \t]|%20){1,4})"
-        r"(?=[A-Za-z0-9+/_\-]{1,512}?[A-Z0-9+/=])[A-Za-z0-9+/_\-]{6,}+={0,2}"
-    )
+# A credential contains a capital, a digit or padding. A word of prose does not.
+_HTTP_CREDENTIAL: Final = re.compile(
+    r"(?<![A-Za-z0-9])((?i:basic|negotiate|ntlm)(?:[ \t]|%20){1,4})"
+    r"(?=[A-Za-z0-9+/_\-]{1,512}?[A-Z0-9+/=])[A-Za-z0-9+/_\-]{6,}+={0,2}"
 )
 
 
-def without_shapes(text: str) -> str:
+def mask_typical_secrets(text: str) -> str:
     """Return ``text``, with everything masked that has the form of a secret."""
     if "PRIVATE KEY" in text:
         text = _PRIVATE_KEY.sub(MASK, text)
@@ -47,4 +46,4 @@ def without_shapes(text: str) -> str:
         text = _RETAIL_KEY.sub(MASK, text)
     if "eyJ" in text:
         text = _JSON_WEB_TOKEN.sub(MASK, text)
-    return _BASIC.sub(rf"\1{MASK}", _BEARER.sub(rf"\1{MASK}", text))
+    return _HTTP_CREDENTIAL.sub(rf"\1{MASK}", _BEARER.sub(rf"\1{MASK}", text))

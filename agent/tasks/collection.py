@@ -54,7 +54,7 @@ class Collection:
 
     Args:
         agent_fields: returns the daemon's facts about itself.
-        on_activity: is called with a short description of the present activity.
+        on_activity: is called with a short description of the current activity.
     """
 
     config: LocalConfig
@@ -67,7 +67,7 @@ class Collection:
     clock: Clock
     on_activity: Callable[[str], None]
 
-    async def gather(self, kind: Kind) -> CollectionResult:
+    async def collect(self, kind: Kind) -> CollectionResult:
         """Collect the facts of ``kind``. A failed collection also returns a result."""
         job = job_of(self.config, kind)
         if not is_enabled(self.config, kind):
@@ -168,4 +168,6 @@ def with_memory(
 
 def with_limitation(facts: Facts, limitation: str | None) -> Facts:
     """Return ``facts`` with ``limitation`` added, unless it is None."""
-    return replace(facts, limitations=(*facts.limitations, *filter(None, (limitation,))))
+    if limitation is None:
+        return facts
+    return replace(facts, limitations=(*facts.limitations, limitation))

@@ -21,7 +21,7 @@ class DiskFloor:
     start_report: Callable[[Kind], None]
     skipped: int = 0
 
-    def report_due(self, kind: Kind) -> None:
+    def start_or_skip(self, kind: Kind) -> None:
         """Start a scheduled report of ``kind``, or skip it."""
         free = self.state.free_bytes()
         if free >= DISK_FLOOR_BYTES:
@@ -31,4 +31,4 @@ class DiskFloor:
         self.skipped += 1
         log.warning("the scheduled %s report is skipped: the disk is nearly full", kind)
         free_space = f"{free // 2**20} MiB are free"
-        self.health.set("disk-scarce", f"{free_space}, {self.skipped} scheduled reports skipped")
+        self.health.set("disk-scarce", f"{free_space}, scheduled reports skipped: {self.skipped}")

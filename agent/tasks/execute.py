@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 IDLE: Final = "idle"
-START_ACKNOWLEDGED_WITHIN_S: Final = 10.0
+START_ACKNOWLEDGEMENT_TIMEOUT_S: Final = 10.0
 """Maximum time for acknowledging that the requests of one collection are running. After this time,
 the collection starts without the remaining acknowledgements."""
-ACKNOWLEDGED_WITHIN_S: Final = 30.0
+UNACKNOWLEDGED_WAIT_S: Final = 30.0
 """Maximum time that a collection waits for requests that are not acknowledged yet. The first
 collection of a kind does not wait."""
 
@@ -61,7 +61,7 @@ class Executor:
         collection: returns the `Collection`, which the first call creates.
         work: is set when a request can run, or when the outbox has room again.
         wake_submitter: is called when a report is queued.
-        on_activity: is called with a short description of the present activity.
+        on_activity: is called with a short description of the current activity.
     """
 
     collection: "Callable[[], Collection]"
@@ -93,7 +93,7 @@ class Executor:
         while True:
             await self.session.binding_state.wait_until_bound()
             self.work.clear()
-            kind, wait_s = self._next()
+            kind, wait_s = self._next_kind()
             if kind is not None:
                 await self._run_kind(kind)
             else:
@@ -101,7 +101,7 @@ class Executor:
 
     # ------------------------------------------------------------------ what comes next
 
-    def _next(self) -> tuple[Kind | None, float | None]:
+    def _next_kind(self) -> tuple[Kind | None, float | None]:
         """Return the kind to collect now, and the seconds until the next collection is due.
 
         At least one of the two is None. Both are None if no report is requested or scheduled.
@@ -132,7 +132,7 @@ class Executor:
             and self.limits.min_collection_interval_seconds
             and kind in self.ledger.journal.kinds_in(State.RECEIVED)
         ):
-            return remaining_s + ACKNOWLEDGED_WITHIN_S
+            return remaining_s + UNACKNOWLEDGED_WAIT_S
         return remaining_s
 
     def _recover(self) -> None:
@@ -163,7 +163,7 @@ class Executor:
         if not running and not is_scheduled:
             return
         try:
-            result = await self._gather(kind)
+            result = await self._collect(kind)
             waiting: deque[Entry | None] = deque(running)
             if is_scheduled:
                 waiting.append(None)
@@ -172,7 +172,7 @@ class Executor:
         except asyncio.CancelledError:
             remaining = running if self._answers is None else self._answers.waiting
             self._answers = None
-            self._stop(entry for entry in remaining if entry is not None)
+            self._note_stop(entry for entry in remaining if entry is not None)
             raise
 
     async def _mark_running(self, kind: Kind) -> tuple[Entry, ...]:
@@ -180,7 +180,8 @@ class Executor:
 
         Returns these requests, except those that the service refuses.
         """
-        waiting = [e for e in self.ledger.journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
+        acknowledged_entries = self.ledger.journal.in_state(State.ACKNOWLEDGED)
+        waiting = [entry for entry in acknowledged_entries if entry.kind == kind]
         is_past = {entry: self.session.is_past(entry.expires_at) for entry in waiting}
         self._expire([entry for entry in waiting if is_past[entry]])
         fresh_entries = [entry for entry in waiting if not is_past[entry]]
@@ -189,7 +190,7 @@ class Executor:
         try:
             await self._acknowledge_start(running, refused_entries)
         except asyncio.CancelledError:
-            self._stop(entry for entry in running if entry not in refused_entries)
+            self._note_stop(entry for entry in running if entry not in refused_entries)
             raise
         return tuple(entry for entry in running if entry not in refused_entries)
 
@@ -202,7 +203,7 @@ class Executor:
         acknowledged in time are acknowledged before their report is sent (tasks.submit).
         """
         with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):
-            async with asyncio.timeout(START_ACKNOWLEDGED_WITHIN_S):
+            async with asyncio.timeout(START_ACKNOWLEDGEMENT_TIMEOUT_S):
                 for entry in entries:
                     refusal = await self.session.acknowledge(entry, "running")
                     if refusal is None:
@@ -212,7 +213,7 @@ class Executor:
                     refused_entries.add(entry)
                     self.ledger.journal.move(entry, Event.REFUSED, self.clock.now(), detail=refusal)
 
-    def _stop(self, entries: Iterable[Entry]) -> None:
+    def _note_stop(self, entries: Iterable[Entry]) -> None:
         """Note in the journal that the agent stops.
 
         The requests run again at the next start. The stopped attempt does not count.
@@ -223,12 +224,12 @@ class Executor:
     def _expire(self, entries: list[Entry]) -> None:
         if entries:
             self.expired += len(entries)
-            log.info("%d requests expired before they could run", len(entries))
+            log.info("requests that expired before they could run: %d", len(entries))
             self.ledger.journal.move_all(entries, Event.RAN_OUT, self.clock.now())
 
-    async def _gather(self, kind: Kind) -> "CollectionResult":
+    async def _collect(self, kind: Kind) -> "CollectionResult":
         try:
-            result = await self.collection().gather(kind)
+            result = await self.collection().collect(kind)
         finally:
             self.on_activity(IDLE)
         if result.was_run:
@@ -275,6 +276,6 @@ class Executor:
     def _hand_over(self, entry: Entry | None, report: SealedReport) -> None:
         self.ledger.hand_over(entry, report, self.clock.now())
         ids = (report.report_id,) if entry is None else (report.report_id, entry.request_id)
-        about = "scheduled report %s" if entry is None else "report %s for request %s"
-        log.info(f"{about}: %s, %d bytes", *ids, report.outcome, len(report.body))
+        template = "scheduled report %s" if entry is None else "report %s for request %s"
+        log.info(f"{template}: %s, %d bytes", *ids, report.outcome, len(report.body))
         self.wake_submitter()

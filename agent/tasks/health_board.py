@@ -14,28 +14,28 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class HealthBoard:
-    """The present problems. ``on_change`` is called after each change."""
+    """The current problems. ``on_change`` is called after each change."""
 
     clock: Clock
     on_change: Callable[[], None]
-    _present: dict[str, Problem] = field(default_factory=dict)
+    _problems: dict[str, Problem] = field(default_factory=dict)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return the present problems, except those that another present problem causes."""
-        return visible_problems(self._present.values())
+        """Return the current problems, except those that another one causes."""
+        return visible_problems(self._problems.values())
 
     def is_set(self, code: str) -> bool:
-        return code in self._present
+        return code in self._problems
 
     def set(self, code: str, detail: str) -> None:
         """Note that the condition ``code`` (rules.health) is present."""
         condition = CONDITIONS[code]
         detail = clip(redact(detail))  # the detail can contain text from the service
-        problem = self._present.get(code)
+        problem = self._problems.get(code)
         if problem is not None and problem.detail == detail:
             return
         since = problem.since if problem else self.clock.now().isoformat(timespec="seconds")
-        self._present[code] = Problem(
+        self._problems[code] = Problem(
             code=code,
             severity=condition.severity,
             title=condition.title,
@@ -52,7 +52,7 @@ class HealthBoard:
 
     def clear(self, codes: Collection[str]) -> None:
         """Note that these conditions are no longer present."""
-        resolved_codes = [code for code in codes if self._present.pop(code, None) is not None]
+        resolved_codes = [code for code in codes if self._problems.pop(code, None) is not None]
         for code in resolved_codes:
             log.info("resolved: %s", CONDITIONS[code].title)
         if resolved_codes:

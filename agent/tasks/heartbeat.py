@@ -37,9 +37,9 @@ class Heartbeat:
             return
         self.health.clear({"heartbeat-rejected"})
         self.last_at = reply.last_seen_at
-        self._judge_clock(self.session.client.skew.offset.total_seconds())
+        self._check_clock(self.session.client.skew.offset.total_seconds())
 
-    def _judge_clock(self, seconds: float) -> None:
+    def _check_clock(self, seconds: float) -> None:
         """Report a wrong clock. ``seconds`` is the service's time minus this machine's time."""
         if abs(seconds) < SKEW_REPORTED_FROM_S:
             self.health.clear({"clock-skew"})

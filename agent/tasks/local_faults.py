@@ -15,7 +15,7 @@ from agent.wire.payloads.history import Event, Incident
 
 log = logging.getLogger(__name__)
 
-EVERY_S: Final = 300.0
+READ_EVERY_S: Final = 300.0
 """Minimum interval of the readings. They have no timer: the first heartbeat after this interval
 causes the next reading."""
 CONFIRM_AFTER_S: Final = 20.0
@@ -26,7 +26,7 @@ class LocalFaultRecorder:
     """Reads the faults, and remembers those that have not ended.
 
     Args:
-        read: returns the present state, within about three seconds. It never raises.
+        read: returns the current state, within about three seconds. It never raises.
     """
 
     def __init__(self, read: Callable[[], Awaitable[LocalReading]]) -> None:
@@ -65,7 +65,7 @@ class LocalFaultRecorder:
             self._faults.end_all(at) if is_excused else self._faults.observe(at, reading)
         )
         is_unsure = self._faults.is_suspected or reading.is_pending
-        self._due_s = now_s + (CONFIRM_AFTER_S if is_unsure else EVERY_S)
+        self._due_s = now_s + (CONFIRM_AFTER_S if is_unsure else READ_EVERY_S)
         new_faults = [
             fault for fault in self._faults.current_incidents(at) if fault not in earlier_faults
         ]

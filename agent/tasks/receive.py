@@ -1,9 +1,9 @@
 """Receives the service's commands by stream or by polling, and writes them into the journal.
 
 If the service refuses the stream, the agent polls for some time before it tries the stream again.
-After at least STREAM_REFUSALS_MAX refusals in a row, this time is about STREAM_AGAIN_S or longer.
-The rate of incoming data is limited (`adapters.read_rate_limit`). The agent closes a reply with too
-many unreadable entries.
+After STREAM_REFUSALS_MAX or more refusals in a row, it polls for at least about
+STREAM_RETRY_AFTER_S. The rate of incoming data is limited (`adapters.read_rate_limit`). The agent
+closes a reply with too many unreadable entries.
 """
 
 import asyncio
@@ -49,8 +49,8 @@ STREAM_RENEWED_AFTER_S: Final = 1800.0
 has lost. Up to a fifth is added at random, so that devices do not all reconnect together."""
 
 STREAM_REFUSALS_MAX: Final = 2
-"""Number of refused streams in a row after which the agent polls for STREAM_AGAIN_S."""
-STREAM_AGAIN_S: Final = 600.0
+"""Number of refused streams in a row after which the agent polls for STREAM_RETRY_AFTER_S."""
+STREAM_RETRY_AFTER_S: Final = 600.0
 """Time of polling after which the agent tries the stream again."""
 UNREADABLE_MAX: Final = 50
 """A reply with more unreadable entries than this is closed."""
@@ -62,7 +62,7 @@ REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
 because of unreadable entries."""
 BREAKS_REPORTED_FROM: Final = 3
 """Minimum number of consecutive broken replies that is reported as a problem."""
-WAITING_MAX: Final = 1000
+UNFINISHED_MAX: Final = 1000
 """Maximum number of unfinished requests in the journal. The service keeps further requests."""
 ACKNOWLEDGED_AGAIN_AFTER_S: Final = 60.0
 """Minimum time between two repeated acknowledgements of one request."""
@@ -113,7 +113,7 @@ class Receiver:
         while True:
             await self.session.binding_state.wait_until_bound()
             start_s = self.clock.monotonic()
-            method = self._method()
+            method = self._choose_method()
             is_lasting = False
             try:
                 is_lasting = await self._receive_once(method)
@@ -126,15 +126,15 @@ class Receiver:
                     continue  # no contact: the circuit breaker delays the next call
                 if method == "stream":
                     self._note_stream_refused(error)
-            if method == "stream" and self._method() == "poll":
+            if method == "stream" and self._choose_method() == "poll":
                 continue  # the stream was just refused: poll at once
             await self._pause(is_lasting, self.clock.monotonic() - start_s)
 
     def reconnect(self) -> None:
-        """Replace the present stream. Its connection might be lost without an error."""
+        """Replace the current stream. Its connection might be lost without an error."""
         self._renew.set()
 
-    def _method(self) -> Method:
+    def _choose_method(self) -> Method:
         if self.config.delivery != "auto":
             return self.config.delivery
         return "stream" if self.clock.monotonic() >= self._stream_not_before else "poll"
@@ -147,7 +147,7 @@ class Receiver:
             answer = await self.session.open_commands(connection, stream=method == "stream")
             self.delivery = "stream" if answer.is_lasting else "poll"
             unreadable_before = self.unreadable
-            await self._take_all(answer, loss)
+            await self._process_reply(answer, loss)
             if loss.done():
                 self.delivery = None
             self._note_end(method, self.unreadable - unreadable_before)
@@ -167,10 +167,10 @@ class Receiver:
         if not unreadable:
             self.health.clear({"commands-unreadable"})
 
-    async def _take_all(self, answer: CommandStream, loss: asyncio.Task[None]) -> None:
+    async def _process_reply(self, answer: CommandStream, loss: asyncio.Task[None]) -> None:
         """Process frames until the reply ends, the binding is lost, or the stream is too old."""
         self._renew.clear()
-        reading = asyncio.create_task(self._take_frames(answer))
+        reading = asyncio.create_task(self._process_frames(answer))
         renewed_after_s = STREAM_RENEWED_AFTER_S * self.rng.uniform(1.0, 1.2)
         renew = asyncio.create_task(wait_at_most(self._renew, renewed_after_s, self.clock))
         try:
@@ -183,11 +183,11 @@ class Receiver:
             renew.cancel()
             await asyncio.wait((reading, renew))
 
-    async def _take_frames(self, answer: CommandStream) -> None:
+    async def _process_frames(self, answer: CommandStream) -> None:
         maximum = self.unreadable + UNREADABLE_MAX
         try:
             async for frame in answer.frames:
-                self.take(frame)
+                self.process(frame)
                 if self.unreadable > maximum:
                     log.info("a reply of onCommands is closed: too many entries are unreadable")
                     break
@@ -219,7 +219,7 @@ class Receiver:
         self._stream_refusals += 1
         wait_s = max(self.config.poll_interval_seconds, self.session.give_up_stream())
         if self._stream_refusals >= STREAM_REFUSALS_MAX:
-            wait_s = max(wait_s, STREAM_AGAIN_S * self.rng.uniform(0.9, 1.1))
+            wait_s = max(wait_s, STREAM_RETRY_AFTER_S * self.rng.uniform(0.9, 1.1))
         log.info("no command stream (%s): next try in %.0f s", why, wait_s)
         self._stream_not_before = self.clock.monotonic() + wait_s
 
@@ -245,7 +245,7 @@ class Receiver:
             pause_s = max(pause_s, REJECTED.delay_s(self._rejections, self.rng))
         await self.clock.sleep(pause_s)
 
-    def take(self, frame: Frame) -> None:
+    def process(self, frame: Frame) -> None:
         """Process each command of a frame, and count the unreadable entries."""
         if frame.reconnect_s is not None:
             self.session.breaker.set_reconnect_time(frame.reconnect_s)
@@ -255,16 +255,16 @@ class Receiver:
             if not self.health.is_set("commands-unreadable"):
                 self.health.set("commands-unreadable", f"the first entry: {reason}")
         for command in frame.commands:
-            self._take_command(command)
+            self._process_command(command)
 
-    def _take_command(self, command: Command) -> None:
+    def _process_command(self, command: Command) -> None:
         if command.binding_id != self.session.binding_state.binding_id:
             self.for_others += 1
             log.debug("request %s is for binding %s", command.request_id, command.binding_id)
             return
         known_entry = self.journal.get(command.request_id)
         if known_entry is not None:
-            self._take_again(known_entry, command)
+            self._process_known_request(known_entry, command)
         elif self.session.is_past(command.expires_at):
             self.expired += 1
             log.debug("request %s had expired before it arrived", command.request_id)
@@ -274,7 +274,7 @@ class Receiver:
             log.info("request %s for a %s report", command.request_id, command.kind)
         self.acknowledger.wake()
 
-    def _take_again(self, entry: Entry, command: Command) -> None:
+    def _process_known_request(self, entry: Entry, command: Command) -> None:
         """Repeat the acknowledgement of a known request, if the service has lost it.
 
         The request never runs again.
@@ -296,7 +296,7 @@ class Receiver:
             return False
         self._acknowledged_again_at[request_id] = now
         self._acknowledged_again_at.move_to_end(request_id)
-        if len(self._acknowledged_again_at) > WAITING_MAX:
+        if len(self._acknowledged_again_at) > UNFINISHED_MAX:
             self._acknowledged_again_at.popitem(last=False)
         return True
 
@@ -305,8 +305,8 @@ class Receiver:
 
         A request without room is not acknowledged, so the service delivers it again.
         """
-        if self.journal.count_unfinished() < WAITING_MAX:
+        if self.journal.count_unfinished() < UNFINISHED_MAX:
             self.health.clear({"requests-flooding"})
             return True
-        self.health.set("requests-flooding", f"{WAITING_MAX} requests wait")
+        self.health.set("requests-flooding", f"{UNFINISHED_MAX} requests wait")
         return False

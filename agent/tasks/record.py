@@ -67,7 +67,7 @@ class Recorder:
     Args:
         keep: the age at which rows of the record are deleted.
         quiet_hours: local hours in which interruptions are not recorded, or None.
-        boot_id: identifies the present run of the operating system; None if unknown.
+        boot_id: identifies the current run of the operating system; None if unknown.
         run_id: identifies this process. After a reload, the recorder with the same id continues the
             open incidents.
         read_machine: returns the state of memory and disk.
@@ -99,8 +99,8 @@ class Recorder:
     """The path that was probed while the connection worked."""
     _gateway_macs: GatewayMacs = field(default_factory=GatewayMacs)
     _silent_probes: int = 0
-    """Number of probes of the present path in a row that the gateway did not answer."""
-    _names_due_s: float = 0.0
+    """Number of consecutive probes of the current path that the gateway did not answer."""
+    _name_servers_due_s: float = 0.0
     """When the next query to the name servers is due."""
     _write_due_s: float = 0.0
     _prune_due_s: float = 0.0
@@ -108,13 +108,13 @@ class Recorder:
     """How long the machine has slept in total, as last read."""
     _clock_offset_s: float = field(init=False)
     """The wall clock minus the monotonic clock, as last read. It changes if the clock is set."""
-    _excused_until_s: float = 0.0
+    _grace_ends_s: float = 0.0
     """Until this time of the monotonic clock, interruptions are not recorded."""
-    _present: tuple[Incident, ...] = ()
-    """The incidents of the present interruption."""
+    _open_incidents: tuple[Incident, ...] = ()
+    """The incidents of the current interruption."""
     # The rows that are not written yet:
     _events: list[Event] = field(default_factory=list)
-    _ended: list[Incident] = field(default_factory=list)
+    _ended_incidents: list[Incident] = field(default_factory=list)
     _finished_hours: list[Hour] = field(default_factory=list)
     _values: dict[str, str] = field(default_factory=dict)
 
@@ -138,7 +138,7 @@ class Recorder:
         self._suspicion.note_success(operation)
         if not self._incidents.is_open:
             self._suspicion.failed_until = None
-        is_due = operation == "heartbeat" and self.clock.monotonic() >= self._names_due_s
+        is_due = operation == "heartbeat" and self.clock.monotonic() >= self._name_servers_due_s
         if self._incidents.is_open or is_due:
             self._has_reply = True
             self._wake.set()
@@ -154,7 +154,7 @@ class Recorder:
         self._wake.set()
 
     def history(self, since: datetime) -> History:
-        """Return the record since a time, including the present hour. Raises sqlite3.Error."""
+        """Return the record since a time, including the current hour. Raises sqlite3.Error."""
         self._write()
         history = self.record.history(since, self.clock.now())
         hour = self._hours.hour()
@@ -190,11 +190,11 @@ class Recorder:
             return
         now = self._now()
         if is_reload:
-            self._present = self._incidents.current_incidents(now)
+            self._open_incidents = self._incidents.current_incidents(now)
         else:
-            self._ended += self._incidents.observe(now, None)
-            self._ended += self.local.end_all(now) if self.local else ()
-            self._present = ()
+            self._ended_incidents += self._incidents.observe(now, None)
+            self._ended_incidents += self.local.end_all(now) if self.local else ()
+            self._open_incidents = ()
         self._finished_hours += filter(None, (self._hours.hour(),))
         self._write(("stopped", self.run_id if is_reload else "cleanly"))
 
@@ -209,17 +209,17 @@ class Recorder:
         self._slept_s = self.clock.slept_s()
         if self.run_id and values.get("stopped") == self.run_id:
             self._incidents = IncidentBuilder(recent, interruptions)
-            self._present = self._incidents.current_incidents(now)
+            self._open_incidents = self._incidents.current_incidents(now)
             faults = (incident for incident in open_incidents if not incident.is_interruption)
             if self.local is None:
-                self._ended += faults
+                self._ended_incidents += faults
             else:
                 self.local.resume(recent, faults)
         else:
             self._incidents = IncidentBuilder(recent)
             self._events += describe_start(values, self.boot_id, now)
-            self._ended += open_incidents
-            self._excuse()
+            self._ended_incidents += open_incidents
+            self._start_grace_period()
         # A stored beginning in the future was written before the clock was set back.
         since = min(float(values.get("since", now.timestamp())), now.timestamp())
         self._has_begun = True
@@ -265,8 +265,8 @@ class Recorder:
         # Most calls fail some time after the interruption began, so the incident begins when the
         # first failed call began. This is not necessary for a refused connection: it fails at once.
         is_late = sample.service != "refused" and not self._incidents.is_open
-        began_at = (is_late and self._suspicion.since) or woken_at
-        ended_incidents = self._incidents.observe(now, diagnosis, began_at)
+        first_failure_at = self._suspicion.since if is_late else None
+        ended_incidents = self._incidents.observe(now, diagnosis, first_failure_at or woken_at)
         if ended_incidents:
             if (failed_until := self._suspicion.failed_until) is not None:
                 ended_incidents = (
@@ -274,34 +274,33 @@ class Recorder:
                     with_uncertain_end(ended_incidents[-1], failed_until),
                 )
             self._suspicion.since = self._suspicion.failed_until = None
-        self._ended += ended_incidents
-        self._note_present(ended_incidents)
+        self._ended_incidents += ended_incidents
+        self._note_incidents(ended_incidents)
 
     async def _observe_local(self, local: "LocalFaultRecorder") -> None:
         ended_incidents, events, is_new = await local.observe(
             self._now, self.clock.monotonic(), is_excused=self._is_in_quiet_hours()
         )
-        self._ended += ended_incidents
+        self._ended_incidents += ended_incidents
         self._events += events
         if ended_incidents or is_new:
             self._write()
 
     def _is_local_due(self) -> bool:
         now_s = self.clock.monotonic()
-        return (
-            self.local is not None and now_s >= self._excused_until_s and self.local.is_due(now_s)
-        )
+        return self.local is not None and now_s >= self._grace_ends_s and self.local.is_due(now_s)
 
     async def _sample(self, link: LinkState) -> Sample:
         """Return a sample. The path is probed unless a call has just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
-        sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
-        has_conflict = self._gateway_macs.has_conflict(self.clock.monotonic())
-        if has_conflict and sample.conflicting_address is None:
+        sample = await (self._sample_after_reply(link) if has_reply else self.sensors.probe(link))
+        if sample.conflicting_address is None and self._gateway_macs.has_conflict(
+            self.clock.monotonic()
+        ):
             sample = replace(sample, conflicting_address=link.gateway)
         return self._suspicion.add_refusal(sample, self._now())
 
-    async def _after_reply(self, link: LinkState) -> Sample:
+    async def _sample_after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
             # The sensors compare later probes with this probe of the working connection. It is
             # repeated a few times if the gateway does not answer.
@@ -312,21 +311,25 @@ class Recorder:
             self._silent_probes = 0 if is_conclusive else self._silent_probes + 1
             if is_conclusive or self._silent_probes >= SILENT_PROBES_MAX:
                 self._probed_path, self._silent_probes = link.path, 0
-        self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
+        self._name_servers_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
-    def _note_present(self, ended: Sequence[Incident]) -> None:
+    def _note_incidents(self, ended: Sequence[Incident]) -> None:
         """Write incidents when they begin and end, and at intervals while they are open."""
-        before, self._present = self._present, self._incidents.current_incidents(self._now())
-        is_new = [incident.cause for incident in before] != [
-            incident.cause for incident in self._present
-        ]
-        for incident in self._present[-1:] if is_new else ():
-            log.warning("interrupted: %s (%s)", incident.evidence, incident.cause)
+        before, self._open_incidents = (
+            self._open_incidents,
+            self._incidents.current_incidents(self._now()),
+        )
+        causes_before = [incident.cause for incident in before]
+        is_new = causes_before != [incident.cause for incident in self._open_incidents]
+        if is_new and self._open_incidents:
+            newest = self._open_incidents[-1]
+            log.warning("interrupted: %s (%s)", newest.evidence, newest.cause)
         for incident in ended:
             log.warning("the interruption (%s) ended", incident.cause)
         is_changed = is_new or bool(ended)
-        if is_changed or ((self._present or self._ended) and self._until_write_s() <= 0):
+        has_rows = bool(self._open_incidents or self._ended_incidents)
+        if is_changed or (has_rows and self._until_write_s() <= 0):
             self._write()
         if is_changed:
             self.on_change()
@@ -342,24 +345,24 @@ class Recorder:
         self._hours.add_link(self._link.signal_dbm, self._link.link_errors)
 
     def _note_sleep(self, now: datetime) -> None:
-        """Record a sleep. A present interruption ends at the time when the machine fell asleep."""
+        """Record a sleep. An open interruption ends at the time when the machine fell asleep."""
         slept_s = self.clock.slept_s() - self._slept_s
         if slept_s < SLEEP_MIN_S:
             return
         self._slept_s += slept_s
         asleep_at = now - timedelta(seconds=slept_s)
-        self._ended += self._incidents.observe(asleep_at, None)
+        self._ended_incidents += self._incidents.observe(asleep_at, None)
         self._events.append(Event("slept", asleep_at, f"{slept_s:.0f} s"))
-        self._excuse()
+        self._start_grace_period()
 
-    def _excuse(self) -> None:
+    def _start_grace_period(self) -> None:
         """Do not record interruptions for the next GRACE_S seconds."""
-        self._excused_until_s = self.clock.monotonic() + GRACE_S
+        self._grace_ends_s = self.clock.monotonic() + GRACE_S
         self._suspicion = Suspicion()
 
     def _is_excused(self) -> bool:
         """Return whether interruptions are expected now, and are not recorded."""
-        return self._is_in_quiet_hours() or self.clock.monotonic() < self._excused_until_s
+        return self._is_in_quiet_hours() or self.clock.monotonic() < self._grace_ends_s
 
     def _is_in_quiet_hours(self) -> bool:
         local_time = self.clock.now().astimezone()
@@ -391,11 +394,11 @@ class Recorder:
             self._drop_oldest()
             return
         open_faults = self.local.present(self.clock.now()) if self.local else ()
-        has_more = bool(self._ended or self._present or self._events)
+        has_more = bool(self._ended_incidents or self._open_incidents or self._events)
         is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
         try:
             self.record.write(
-                incidents=(*self._ended, *self._present, *open_faults),
+                incidents=(*self._ended_incidents, *self._open_incidents, *open_faults),
                 events=self._events,
                 hours=self._finished_hours,
                 values=self._values.items(),
@@ -407,10 +410,11 @@ class Recorder:
             return
         if is_pruned:
             self._prune_due_s = self.clock.monotonic() + PRUNE_EVERY_S
-        for written_rows in (self._ended, self._events, self._finished_hours, self._values):
+        for written_rows in (self._ended_incidents, self._events, self._finished_hours):
             written_rows.clear()
+        self._values.clear()
 
     def _drop_oldest(self) -> None:
         """Limit the rows that wait in memory."""
-        for rows in (self._ended, self._events, self._finished_hours):
+        for rows in (self._ended_incidents, self._events, self._finished_hours):
             del rows[:-UNWRITTEN_MAX]

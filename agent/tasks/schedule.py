@@ -69,7 +69,7 @@ class Scheduler:
         if self._scheduler.running:
             self._scheduler.modify_job(HEARTBEAT, next_run_time=_now())
 
-    def plan_anew(self) -> None:
+    def reschedule(self) -> None:
         """Send a heartbeat now, and compute the next time of every scheduled report again.
 
         Call this after the clock was set or the machine slept. The times that APScheduler has

@@ -12,7 +12,7 @@ from agent.wire.sd_notify import Notifier
 
 log = logging.getLogger(__name__)
 
-SETTLE_S: Final = 0.2
+WRITE_DELAY_S: Final = 0.2
 """Delay of each write. Changes within this time are written together."""
 
 
@@ -26,14 +26,14 @@ class StatusWriter:
     read_status: Callable[[], DaemonStatus]
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def changed(self) -> None:
+    def note_change(self) -> None:
         self._changed.set()
 
     async def run(self) -> None:
         """Write the status after each change, forever."""
         while True:
             await self._changed.wait()
-            await self.clock.sleep(SETTLE_S)
+            await self.clock.sleep(WRITE_DELAY_S)
             self._changed.clear()
             self.write_now()
 

@@ -58,26 +58,26 @@ class Submitter:
 
     def wake(self) -> None:
         """Apply the outbox's limits and start to send. Call this after a report was queued."""
-        self.keep_bounds()
+        self.apply_limits()
         self._work.set()
 
     async def run(self) -> None:
         """Send reports, forever."""
         while True:
             self._work.clear()
-            self.keep_bounds()
-            while (item := self._next()) is not None:
+            self.apply_limits()
+            while (item := self._next_item()) is not None:
                 await self.session.binding_state.wait_until_bound()
                 start_s = self.clock.monotonic()
                 is_accepted = await self._send(item)
                 self._failures = 0 if is_accepted else self._failures + 1
                 self.wake_executor()
-                if self._next() is not None:
+                if self._next_item() is not None:
                     await self.clock.sleep(self._pause_s(item, self.clock.monotonic() - start_s))
             self.health.clear({"reports-waiting"})
             await self._work.wait()
 
-    def _next(self) -> Item | None:
+    def _next_item(self) -> Item | None:
         """Return the oldest report. Postponed reports come after all others."""
         item = self.ledger.outbox.oldest(skip=self._postponed)
         if item is None and self._postponed:
@@ -99,7 +99,7 @@ class Submitter:
         entry = None if item.request_id is None else self.ledger.journal.get(item.request_id)
         return entry is not None and not self.session.is_past(entry.expires_at)
 
-    def keep_bounds(self) -> None:
+    def apply_limits(self) -> None:
         """Drop reports that exceed the outbox's limits, and set the conditions of the outbox."""
         dropped_reports = self.ledger.drop_over_bounds(
             self.limits.outbox_max_bytes,
@@ -124,7 +124,7 @@ class Submitter:
         except BodyRejected as error:
             self._replace_rejected(item, str(error))
         except Refused as error:
-            await self._judge_refusal(item, error)
+            await self._handle_refusal(item, error)
         except (ServiceUnavailable, CredentialRefused) as error:
             log.warning("report %s is postponed: %s", item.report_id, error)
             self._postponed.add(item.report_id)
@@ -172,7 +172,7 @@ class Submitter:
         except ValidationError:
             self._give_up(item, why)
 
-    async def _judge_refusal(self, item: Item, error: Refused) -> None:
+    async def _handle_refusal(self, item: Item, error: Refused) -> None:
         """Drop the report if the service refuses only this report and not the device."""
         if not self.session.binding_state.is_bound:
             return  # The device was revoked during the call. The report is sent again later.

@@ -8,8 +8,9 @@ def split_host_port(text: str) -> tuple[str, str | None]:
     """Split ``host:port`` or ``[v6]:port``. The port is None if ``text`` has no port."""
     if text.startswith("["):
         host, bracket, port_part = text[1:].partition("]")
-        is_plain = bracket and ":" in host and port_part[:1] in ("", ":")
-        return (host, port_part[1:] if port_part else None) if is_plain else (text, None)
+        if bracket and ":" in host and port_part[:1] in ("", ":"):
+            return host, port_part[1:] if port_part else None
+        return text, None
     host, colon, port = text.partition(":")
     return (host, port) if colon and ":" not in port else (text, None)
 

@@ -203,8 +203,8 @@ def _refuse_equal_of_other_type(constant: int) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-One = Annotated[Literal[1], _refuse_equal_of_other_type(1)]
-Yes = Annotated[Literal[True], _refuse_equal_of_other_type(True)]
+LiteralOne = Annotated[Literal[1], _refuse_equal_of_other_type(1)]
+LiteralTrue = Annotated[Literal[True], _refuse_equal_of_other_type(True)]
 
 # ---------------------------------------------------------------------------- plain values
 

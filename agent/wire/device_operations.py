@@ -3,7 +3,17 @@
 from typing import Annotated, Any
 
 from agent.wire import limits
-from agent.wire.base import Absent, Array, Exact, MaxItems, One, Timestamp, Tolerant, Uuid, Yes
+from agent.wire.base import (
+    Absent,
+    Array,
+    Exact,
+    LiteralOne,
+    LiteralTrue,
+    MaxItems,
+    Timestamp,
+    Tolerant,
+    Uuid,
+)
 from agent.wire.text import (
     AppVersion,
     Capability,
@@ -77,7 +87,7 @@ class AcknowledgeRequest(Exact):
 
 
 class AcknowledgeReply(Tolerant):
-    accepted: Yes
+    accepted: LiteralTrue
     status: AcknowledgedStatus
 
 
@@ -108,7 +118,7 @@ class Command(Tolerant):
     can be different, so any status is accepted.
     """
 
-    version: One
+    version: LiteralOne
     request_id: Uuid
     binding_id: Uuid
     kind: Kind

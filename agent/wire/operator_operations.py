@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agent.wire.base import Absent, Array, Count, Exact, Timestamp, Tolerant, Uuid, Yes
+from agent.wire.base import Absent, Array, Count, Exact, LiteralTrue, Timestamp, Tolerant, Uuid
 from agent.wire.device_operations import Command, EnrollmentRecord
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.text import Cursor, NonEmptyText
@@ -121,4 +121,4 @@ class RevokeRequest(Exact):
 
 
 class RevokeReply(Tolerant):
-    revoked: Yes
+    revoked: LiteralTrue

@@ -19,6 +19,7 @@ class Notifier:
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         address = environment.get("NOTIFY_SOCKET", "")
+        # An "@" stands for the zero byte at the start of an abstract address.
         self._address = "\0" + address[1:] if address.startswith("@") else address
         is_for_this_process = environment.get("WATCHDOG_PID") in {None, str(os.getpid())}
         microseconds = environment.get("WATCHDOG_USEC", "") if is_for_this_process else ""

@@ -28,7 +28,7 @@ class Utf16Length(GroupedMetadata):
 
     def __iter__(self) -> Iterator[object]:
         # pydantic first checks the number of characters, which is cheap. This rejects no valid
-        # string, because a string never has more characters than code units.
+        # string: it never has more characters than code units, and at least one if it is not empty.
         yield Field(
             min_length=min(1, self.least),
             max_length=self.most,

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid, Yes
+from agent.wire.base import Absent, Array, Exact, LiteralTrue, MaxItems, Timestamp, Tolerant, Uuid
 from agent.wire.vocabulary import Kind
 from controlplane.devices.overview.records import FilterText
 
@@ -16,7 +16,7 @@ class CreatePendingRequest(Exact):
     until: Timestamp
     instance_ids: Absent[Annotated[tuple[Uuid, ...], MaxItems(DEVICES_MAX)]] = None
     location: Absent[FilterText] = None
-    all: Absent[Yes] = None
+    all: Absent[LiteralTrue] = None
 
 
 class CreatePendingReply(Tolerant):

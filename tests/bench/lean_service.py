@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agent.app import SETTLE_AFTER_S
+from agent.app import RELEASE_MEMORY_AFTER_S
 from tests.fakes.http_server import Reply, Request
 from tests.fakes.strict_service import StrictService
 
@@ -27,7 +27,7 @@ WARM_UP = 5
 """Number of first requests that are not counted, because the agent imports modules for them."""
 PAUSE_S = (0.05, 0.15)
 """Shortest and longest pause before a request."""
-RARE_PAUSE_S = (SETTLE_AFTER_S + 1.0, SETTLE_AFTER_S + 1.5)
+RARE_PAUSE_S = (RELEASE_MEMORY_AFTER_S + 1.0, RELEASE_MEMORY_AFTER_S + 1.5)
 REQUESTS_WITHIN_S = 35.0
 KIND = "network"
 READY_WITHIN_S = 60.0

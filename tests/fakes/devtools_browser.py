@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
-from agent.adapters.connectivity.kiosk_page import read_page
+from agent.adapters.connectivity.kiosk_page import read_page_fault
 from collectors.application.collector import snapshot
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.session import PageSession
@@ -146,7 +146,7 @@ def main() -> int:
 
 def recorded_fault(debug_port: int) -> str | None:
     """Return the fault of the page that the agent's recorder would store, or None."""
-    return asyncio.run(read_page(f"http://127.0.0.1:{debug_port}"))
+    return asyncio.run(read_page_fault(f"http://127.0.0.1:{debug_port}"))
 
 
 def collect(url: str) -> ApplicationFacts:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
-from agent.adapters.collector_process import event_of
+from agent.adapters.collector_process import parse_event
 from agent.doctor.certificate import parse_certificate as read_certificate
 from agent.rules.command_frames import parse_frame
 from agent.rules.replies import error_of, http_date, retry_after_s
@@ -180,7 +180,7 @@ TARGETS: dict[str, Target] = {
         (ValueError,),
     ),
     "collector-event": Target(
-        event_of,
+        parse_event,
         (b'{"event": "progress", "step": "scan", "done": 1, "total": 2}',),
         (ValidationError,),
     ),

@@ -10,7 +10,7 @@ import pytest
 from agent.config.model import LocalConfig
 from agent.presentation.findings.findings import findings_of
 from agent.presentation.hosts.rows import host_rows
-from agent.reporting import environment_here
+from agent.reporting import describe_environment
 from agent.rules.reports.context import ReportContext, identity_of
 from agent.rules.reports.network import network_report
 from agent.wire.codec import decode, encode, validate
@@ -72,7 +72,7 @@ def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
         "r1",
         "2026-01-01T00:00:00.000Z",
         identity_of(organization_id=None, location_id=None, install_id=None),
-        environment_here(LocalConfig()),
+        describe_environment(LocalConfig()),
     )
     fields = {name: tuple(v) if isinstance(v, list) else v for name, v in job.items()}
     return network_report(network_facts, NetworkJob(**fields), context)

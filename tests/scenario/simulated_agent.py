@@ -11,7 +11,7 @@ from uuid import UUID
 
 from agent import daemon
 from agent.adapters import memory
-from agent.adapters.collector_process import Collected, OnProgress
+from agent.adapters.collector_process import CollectedFacts, OnProgress
 from agent.adapters.connectivity import sensors
 from agent.adapters.connectivity.link import LinkReading
 from agent.adapters.storage.journal import Entry
@@ -20,7 +20,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.app import App, Runtime
 from agent.config.file import LoadedConfig
 from agent.config.model import Config
-from agent.reporting import environment_here
+from agent.reporting import describe_environment
 from agent.rules.connectivity.cause import LinkState
 from agent.rules.lifecycle import FINAL
 from agent.tasks.collection import Collection
@@ -49,10 +49,10 @@ class QuickCollectors:
 
     async def collect(
         self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
-    ) -> Collected:
+    ) -> CollectedFacts:
         self.runs += 1
         await self.may_end.wait()
-        return Collected(facts_of(job.kind))
+        return CollectedFacts(facts_of(job.kind))
 
 
 class SimulatedApp(App):
@@ -85,7 +85,7 @@ class SimulatedApp(App):
 
     def _note_conditions(self) -> None:
         self.conditions_seen.update(p.code for p in self.health.problems())
-        self.status.changed()
+        self.status.note_change()
 
     async def _send_heartbeats(self) -> None:
         """Send heartbeats by the virtual clock. APScheduler uses the clock of the machine."""
@@ -99,7 +99,7 @@ class SimulatedApp(App):
             collectors=collectors,
             config=self._loaded.config,
             binding_state=self.binding_state,
-            environment=environment_here(self._loaded.config),
+            environment=describe_environment(self._loaded.config),
             agent_fields=self._agent_fields,
             memory=PrinterMemory(self._runtime.state),
             health=self.health,
@@ -147,7 +147,7 @@ async def simulated_agent(
     """
     with patch.object(sensors, "_link_reader", return_value=_read_link):
         app = SimulatedApp(LoadedConfig(config, None, {}), runtime_of(home, clock, seed))
-    with patch.object(memory, "settle", autospec=True):
+    with patch.object(memory, "release_memory", autospec=True):
         async with _running(app):
             yield app
 

@@ -69,11 +69,11 @@ def record_calls() -> Iterator[list[Failpoint]]:
         if failpoint in CALLS and not is_over:
             calls.append(failpoint)
 
-    failpoints.listen(listener)
+    failpoints.set_listener(listener)
     try:
         yield calls
     finally:
-        failpoints.listen(lambda failpoint, is_over: None)
+        failpoints.set_listener(lambda failpoint, is_over: None)
 
 
 OUTAGES = sizes.amount(medium=12, large=24, variable="OUTAGES")
@@ -311,7 +311,7 @@ async def _change_the_clock_while_a_report_waits(home: Path, step_s: float) -> N
         )
         scene.clock.step(step_s)
         await asyncio.sleep(2 * CHECK_EVERY_S)
-        scene.app._submitter.keep_bounds()
+        scene.app._submitter.apply_limits()
         assert scene.app._outbox.depth().reports == 1
         scene.service.faults.clear()
         await scene.service.until(lambda: len(scene.service.reports) == 1, 300)
@@ -334,13 +334,13 @@ async def test_timers_are_rescheduled_after_the_clock_was_set_back() -> None:
         request_report=lambda kind: None,
         schedule=Schedule(network="0 4 * * *"),
     )
-    scheduler.plan_anew()  # this must not fail, although the timers do not run yet
+    scheduler.reschedule()  # this must not fail, although the timers do not run yet
     scheduler.start()
     try:
         for job in scheduler._scheduler.get_jobs():
             # After the clock was set back by a day, each timer is a day too late.
             job.modify(next_run_time=job.next_run_time + timedelta(days=1))
-        scheduler.plan_anew()
+        scheduler.reschedule()
         async with asyncio.timeout(120):
             await is_sent.wait()
         jobs = {job.id: job.next_run_time for job in scheduler._scheduler.get_jobs()}

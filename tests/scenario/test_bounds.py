@@ -114,13 +114,13 @@ async def test_scheduled_reports_are_skipped_if_disk_space_is_scarce(tmp_path: P
     floor = DiskFloor(disk, health, kinds.append)
     for free in (DISK_FLOOR_BYTES - 1, 0):
         disk.free = free
-        floor.report_due("network")
+        floor.start_or_skip("network")
     assert kinds == []
     (problem,) = health.problems()
     assert problem.code == "disk-scarce"
-    assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
+    assert problem.detail == "0 MiB are free, scheduled reports skipped: 2"
     disk.free = DISK_FLOOR_BYTES
-    floor.report_due("application")
+    floor.start_or_skip("application")
     assert kinds == ["application"]
     assert health.problems() == ()
     assert StateDirectory(tmp_path).free_bytes() > 0
@@ -145,7 +145,7 @@ def test_the_quarantine_is_bounded_by_files_and_bytes(memory_home: Path) -> None
 
 
 async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receive, "WAITING_MAX", 20)
+    monkeypatch.setattr(receive, "UNFINISHED_MAX", 20)
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
@@ -209,5 +209,5 @@ def test_leftovers_of_a_killed_agent_are_removed_at_the_next_start(tmp_path: Pat
     other_files = ("device.json", "agent.db", "printers.json", ".somebody-elses")
     for name in (*leftovers, *other_files):
         (tmp_path / name).write_bytes(b"x")
-    with state.hold():
+    with state.lock():
         assert {path.name for path in tmp_path.iterdir()} == {*other_files, "agent.lock"}

@@ -47,11 +47,11 @@ def is_private_group(gid: int, uid: int) -> bool:
     )
 
 
-def unmapped_owners(proc: Path = Path("/proc")) -> frozenset[int]:
-    """Return the user id that represents all users outside of this user namespace, as a set.
+def ids_of_unmapped_users(proc: Path = Path("/proc")) -> frozenset[int]:
+    """Return a set with the user id that stands for all users outside of this user namespace.
 
-    The set is empty if this process can see all users. No process in the namespace can act as the
-    user with this id (user_namespaces(7), "Unmapped user and group IDs").
+    The set is empty outside of user namespaces. No process in the namespace can act as the user
+    with this id (user_namespaces(7), "Unmapped user and group IDs").
     """
     try:
         if (proc / "self/uid_map").read_text().split() == _WHOLE_RANGE:

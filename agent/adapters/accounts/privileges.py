@@ -25,7 +25,7 @@ from agent.errors import StateError
 from agent.regular_file import kind_of
 
 _LENGTH_BYTES: Final = 8
-"""Size of the number that precedes the content in the pipe to the child: the content's length."""
+"""In the pipe to the child, the length of the content precedes the content, in so many bytes."""
 _REPLY_MAX: Final = 1000
 """Maximum size of the child's reply in bytes: "done", or the reason of a failure."""
 

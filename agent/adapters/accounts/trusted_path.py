@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent.adapters.accounts.accounts import is_private_group, unmapped_owners, user_name
+from agent.adapters.accounts.accounts import ids_of_unmapped_users, is_private_group, user_name
 
 ROOT: Final = 0
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -40,22 +40,22 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     the group is the private group of the owner. Raises OSError if the path does not exist or cannot
     be read.
     """
-    trusted_owners = {*owners, *unmapped_owners()}
-    previous = None
+    trusted_owners = {*owners, *ids_of_unmapped_users()}
+    previous = None  # checked when the next step is known, because stricter rules apply to the last
     for step, status in _steps_to(path):
-        if previous is not None and (weakness := _judge(*previous, trusted_owners, is_last=False)):
+        if previous is not None and (weakness := _check(*previous, trusted_owners, is_last=False)):
             return weakness
         previous = step, status
-    return _judge(*previous, trusted_owners, is_last=True) if previous else None
+    return _check(*previous, trusted_owners, is_last=True) if previous else None
 
 
 def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
     """Return the first entry below ``directory`` that users other than ``owners`` could change."""
-    trusted_owners = {*owners, *unmapped_owners()}
+    trusted_owners = {*owners, *ids_of_unmapped_users()}
     for parent, folders, files in os.walk(directory):
         for name in (*folders, *files):
             path = Path(parent, name)
-            if weakness := _judge(path, path.lstat(), trusted_owners, is_last=True):
+            if weakness := _check(path, path.lstat(), trusted_owners, is_last=True):
                 return weakness
     return None
 
@@ -82,7 +82,7 @@ def _steps_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
         remaining_parts.extendleft(reversed(target.parts[1 if target.is_absolute() else 0 :]))
 
 
-def _judge(
+def _check(
     path: Path, status: os.stat_result, trusted_owners: Collection[int], *, is_last: bool
 ) -> Weakness | None:
     """Return the weakness of one step of a path.

@@ -1,4 +1,4 @@
-"""Finds out whether the gateway answers, without privileges and within `WITHIN_S`.
+"""Finds out whether the gateway answers, without privileges and within `TIMEOUT_S`.
 
 An entry of the neighbour table is not enough: it stays valid for up to a minute after the gateway
 has gone. So the gateway is contacted in several ways. Every reply counts, even a refusal:
@@ -22,9 +22,9 @@ from typing import Final
 from agent.adapters.connectivity.link import Neighbour
 from collectors.shared.tcp_refusal import report_refusal_at_once
 
-WITHIN_S: Final = 1.6
-_READ_AFTER_S: Final = (0.2, 0.5, 1.0, 1.5)
-"""The neighbour table is read at these times after the start of a probe."""
+TIMEOUT_S: Final = 1.6
+_TABLE_READS_S: Final = (0.2, 0.5, 1.0, 1.5)
+"""Times after the start of a probe at which the neighbour table is read."""
 _PING_WAITS_S: Final = (0.0, 0.5, 0.5)
 """The pauses before the first, second and third ping."""
 _UDP_PORT: Final = 9  # discard (RFC 863)
@@ -94,11 +94,11 @@ class GatewayProbe:
 
 
 async def _any(*probes: Awaitable[bool]) -> bool:
-    """Return True as soon as one probe returns True, and False after `WITHIN_S`."""
+    """Return True as soon as one probe returns True, and False after `TIMEOUT_S`."""
     tasks = [asyncio.ensure_future(probe) for probe in probes]
     try:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(WITHIN_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 for next_result in asyncio.as_completed(tasks):
                     if await next_result:
                         return True
@@ -176,9 +176,9 @@ async def _is_answered_by_tcp(gateway: _Gateway, port: int) -> bool:
 async def _is_resolved(before: Neighbour | None, find_neighbour: FindNeighbour) -> bool:
     """Return whether the gateway has replied to the kernel since ``before`` was read."""
     waited_s = 0.0
-    for after_s in _READ_AFTER_S:
-        await asyncio.sleep(after_s - waited_s)
-        waited_s = after_s
+    for at_s in _TABLE_READS_S:
+        await asyncio.sleep(at_s - waited_s)
+        waited_s = at_s
         if _is_new(before, find_neighbour()):
             return True
     return False

@@ -5,7 +5,7 @@ from collectors.shared.devtools import open_pages, parse_debug_url
 from collectors.shared.http import HttpRequest
 
 
-async def read_page(url: str) -> str | None:
+async def read_page_fault(url: str) -> str | None:
     """Return what is wrong with the kiosk's page; None if a page is open. Never raises.
 
     The title and the address of the page are not used, because they are private.

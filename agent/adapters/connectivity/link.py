@@ -64,15 +64,15 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     duplicate = next((each.address for each in own_addresses if each.is_duplicate), None)
     # A duplicate address does no harm if the interface also has a usable address.
     conflict = None if lasting_addresses else duplicate
+    addresses = (conflict,) if conflict else lasting_addresses
     main = candidates[0] if len(candidates) == 1 else None
-    # The state of the link is not known if no interface can lead to the service, although there
-    # are virtual interfaces.
+    # If there are only virtual interfaces, one of them may lead to the service: nothing is known.
     is_known = bool(candidates or last) or all(each.is_loopback for each in tables.links)
     return LinkReading(
         state=LinkState(
             interface=main.name if main else last,
             has_link=any(each.has_carrier for each in candidates) if is_known else None,
-            addresses=((conflict,) if conflict else lasting_addresses) if is_known else None,
+            addresses=addresses if is_known else None,
             has_route=route is not None,
             gateway=route.gateway if route else None,
             link_errors=main.errors if main else None,

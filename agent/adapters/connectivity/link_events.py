@@ -29,7 +29,7 @@ class Coalescer:
         self._timer: asyncio.TimerHandle | None = None
         self._is_pending = False
 
-    def changed(self) -> None:
+    def note_change(self) -> None:
         if self._timer is None:
             self._notify()
         else:
@@ -74,4 +74,4 @@ class LinkEvents:
         with contextlib.suppress(OSError):
             for _ in range(_DATAGRAMS_AT_ONCE):
                 self._socket.recv(_DATAGRAM_MAX)
-        self._coalescer.changed()
+        self._coalescer.note_change()

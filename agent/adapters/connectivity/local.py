@@ -56,9 +56,9 @@ class SystemLocalSensors:
             complete.add("queue-stopped")
             states.update({("queue-stopped", name): state for name, state in queues.items()})
         if self._kiosk_url:
-            from agent.adapters.connectivity.kiosk_page import read_page
+            from agent.adapters.connectivity.kiosk_page import read_page_fault
 
-            states["page-missing", "kiosk"] = LocalState(await read_page(self._kiosk_url))
+            states["page-missing", "kiosk"] = LocalState(await read_page_fault(self._kiosk_url))
         devices = self._devices.step() if self._devices else LocalReading()
         return LocalReading(
             states={**states, **devices.states},

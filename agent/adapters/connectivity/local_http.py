@@ -7,24 +7,24 @@ from typing import Final
 from collectors.shared.http import HttpError, HttpRequest, exchange
 from collectors.shared.tcp_refusal import refusal_wait_s
 
-WITHIN_S: Final = refusal_wait_s(1.5)
+TIMEOUT_S: Final = refusal_wait_s(1.5)
 REPLY_MAX_BYTES: Final = 256 * 1024
 
 
-async def exchange_local(where: Path | tuple[str, int], request: HttpRequest) -> bytes:
+async def exchange_local(address: Path | tuple[str, int], request: HttpRequest) -> bytes:
     """Send a request, and return the body of the reply.
 
     Raises OSError (also a timeout) if there is no reply, and ValueError if it is not a complete
     reply with the status 200.
 
     Args:
-        where: a socket in the file system, or a host and a port.
+        address: a socket in the file system, or a host and a port.
     """
-    async with asyncio.timeout(WITHIN_S):
-        if isinstance(where, Path):
-            reader, writer = await asyncio.open_unix_connection(where)
+    async with asyncio.timeout(TIMEOUT_S):
+        if isinstance(address, Path):
+            reader, writer = await asyncio.open_unix_connection(address)
         else:
-            reader, writer = await asyncio.open_connection(*where)
+            reader, writer = await asyncio.open_connection(*address)
         try:
             reply = await exchange(reader, writer, request, REPLY_MAX_BYTES)
         except HttpError as error:

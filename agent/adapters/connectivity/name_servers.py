@@ -20,7 +20,7 @@ from collectors.shared.dns import (
 from collectors.shared.host.resolv_conf import name_servers, read_name_servers
 
 SERVERS_MAX: Final = 3  # the resolver of libc uses three as well (resolv.conf(5))
-WITHIN_S: Final = 1.5
+TIMEOUT_S: Final = 1.5
 REPEAT_AFTER_S: Final = 0.5
 DNS_PORT: Final = 53
 
@@ -61,7 +61,7 @@ async def query_servers(
     is_interrupted: bool,
     port: int = DNS_PORT,
 ) -> NameServerReplies:
-    """Query all servers in parallel, for at most `WITHIN_S`.
+    """Query all servers in parallel, for at most `TIMEOUT_S`.
 
     Args:
         host: the name of the service, or of its proxy.
@@ -75,7 +75,7 @@ async def query_servers(
     random_name = f"{os.urandom(4).hex()}.{host}"
 
     async def query(server: str) -> tuple[NameServer, tuple[str, ...]]:
-        is_local = is_in(server, networks)
+        is_local = is_on_link(server, networks)
         names = (host, random_name) if is_interrupted and is_local else (host,)
         replies = await asyncio.gather(*(_query(server, port, name) for name in names))
         answer = _answer_of(replies[0])
@@ -89,8 +89,8 @@ async def query_servers(
     return NameServerReplies(tuple(server for server, _ in results), tuple(addresses))
 
 
-def is_in(address: str, networks: Sequence[Network]) -> bool:
-    """Return whether packets to an address need no gateway.
+def is_on_link(address: str, networks: Sequence[Network]) -> bool:
+    """Return whether an address is on-link: packets to it need no gateway.
 
     This is true for loopback, link-local addresses, and addresses in ``networks``.
     """
@@ -123,7 +123,7 @@ async def _exchange(server: str, port: int, query_id: int, question: bytes) -> _
     except OSError:
         return None
     try:
-        for wait_s in (REPEAT_AFTER_S, WITHIN_S - REPEAT_AFTER_S):
+        for wait_s in (REPEAT_AFTER_S, TIMEOUT_S - REPEAT_AFTER_S):
             transport.sendto(HEADER.pack(query_id, RECURSION_DESIRED, 1, 0, 0, 0) + question)
             await asyncio.wait({protocol.reply}, timeout=wait_s)
             if protocol.reply.done():

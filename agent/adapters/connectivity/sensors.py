@@ -13,11 +13,11 @@ from agent.adapters.connectivity.link_linux import find_neighbour, read_link
 from agent.adapters.connectivity.name_servers import (
     NameServerReplies,
     configured_servers,
-    is_in,
+    is_on_link,
     query_servers,
 )
 from agent.adapters.connectivity.service_connection import (
-    WITHIN_S,
+    TIMEOUT_S,
     connect,
     resolve,
     target_of,
@@ -40,7 +40,7 @@ class SystemSensors:
         self._read_servers = read_servers
         self._read_link = _link_reader()
         self._gateway = GatewayProbe()
-        self._service_addresses: tuple[str, ...] = self._target.addresses
+        self._service_addresses: tuple[str, ...] = self._target.known_addresses
         self._last_interface: str | None = None
         self._events: LinkEvents | None = None
         self._resolving: asyncio.Task[None] | None = None
@@ -119,7 +119,7 @@ class SystemSensors:
 
     def _is_service_local(self, reading: LinkReading) -> bool:
         """Return whether the service is in a network of this machine, so it needs no gateway."""
-        return any(is_in(each, reading.networks) for each in self._service_addresses)
+        return any(is_on_link(each, reading.networks) for each in self._service_addresses)
 
     async def _probe_gateway(self, link: LinkState, reading: LinkReading) -> bool | None:
         if link.gateway is None or self._is_service_local(reading):
@@ -136,10 +136,10 @@ class SystemSensors:
             reading.networks,
             is_interrupted=is_interrupted,
         )
-        if (resolved := replies.addresses) != ():
-            # Name servers are queried for IPv4 addresses only. The system's resolver may know an
-            # IPv6 address as well. It is placed third at the latest, because `connect` tries only
-            # three addresses.
+        if resolved := replies.addresses:
+            # Name servers are queried for IPv4 addresses only. The system's resolver may have
+            # returned IPv6 addresses as well. The first of them is placed third at the latest,
+            # because `connect` tries only three addresses.
             ipv6 = (each for each in self._service_addresses if ":" in each)
             self._service_addresses = (*resolved[:2], *ipv6, *resolved[2:])
         return replies
@@ -149,7 +149,7 @@ class SystemSensors:
             resolving = self._begin_to_resolve()
             await asyncio.wait({queries})
             if not self._service_addresses:
-                await asyncio.wait({resolving}, timeout=WITHIN_S)
+                await asyncio.wait({resolving}, timeout=TIMEOUT_S)
         return await connect(self._service_addresses, self._target.port)
 
     def _begin_to_resolve(self) -> "asyncio.Task[None]":

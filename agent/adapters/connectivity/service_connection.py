@@ -17,8 +17,8 @@ from agent.config.model import Service
 from agent.rules.connectivity.cause import ServiceAnswer
 from collectors.shared.tcp_refusal import refusal_wait_s
 
-WITHIN_S: Final = refusal_wait_s(1.5)
-AGAIN_AFTER_S: Final = 0.3
+TIMEOUT_S: Final = refusal_wait_s(1.5)
+RETRY_AFTER_S: Final = 0.3
 ADDRESSES_MAX: Final = 3
 _HOSTS_MAX_BYTES: Final = 1 << 20
 _UNREACHABLE: Final = frozenset(
@@ -42,7 +42,7 @@ class Target:
     port: int
 
     @property
-    def addresses(self) -> tuple[str, ...]:
+    def known_addresses(self) -> tuple[str, ...]:
         """The addresses of the host, if they are known without a query.
 
         They are known if the host is an address or localhost, or if the hosts file lists it.
@@ -55,12 +55,12 @@ class Target:
     @property
     def is_mdns(self) -> bool:
         """Whether the name is resolved by multicast DNS, without name servers (RFC 6762)."""
-        return self.host.rstrip(".").lower().endswith(".local") and not self.addresses
+        return self.host.rstrip(".").lower().endswith(".local") and not self.known_addresses
 
     @property
     def needs_query(self) -> bool:
         """Whether the address has to be queried from name servers."""
-        return not self.is_mdns and not self.addresses
+        return not self.is_mdns and not self.known_addresses
 
 
 def target_of(service: Service) -> Target:
@@ -99,11 +99,11 @@ async def _connect(address: str, port: int) -> ServiceAnswer:
     For some tenths of a second after a link came up, the kernel still reports its old state.
     """
     loop = asyncio.get_running_loop()
-    ends_at = loop.time() + WITHIN_S
+    ends_at = loop.time() + TIMEOUT_S
     while (answer := await _connect_once(address, port, ends_at)) == "unreachable":
-        if loop.time() + AGAIN_AFTER_S >= ends_at:
+        if loop.time() + RETRY_AFTER_S >= ends_at:
             break
-        await asyncio.sleep(AGAIN_AFTER_S)
+        await asyncio.sleep(RETRY_AFTER_S)
     return answer
 
 

@@ -28,7 +28,7 @@ _GONE: Final = ("failed", "resolving")
 
 
 class WatchedDevices:
-    """Judges each device in two steps: resolve its addresses, and read the result.
+    """Checks each device in two steps: resolve its addresses, and read the result.
 
     Args:
         networks: returns the networks of this machine; none if it has no link. Only addresses in
@@ -77,22 +77,22 @@ class WatchedDevices:
             table = {each.address: each for each in self._read_table()}
             if self._resolved is not None:
                 resolved, self._resolved = self._resolved, None
-                return self._judge(table, resolved) if self._networks() else LocalReading()
+                return self._check_devices(table, resolved) if self._networks() else LocalReading()
             if self._sends_nothing:
-                return self._judge(table, set())
+                return self._check_devices(table, set())
             addresses = {
                 each.address or self._last_addresses.get(each.name) or "" for each in self._devices
             }
             macs = {normal_mac(each.mac) for each in self._devices if each.mac}
-            addresses |= {a for a, each in table.items() if each.mac_address in macs}
-            self._resolved = set(filter(self._may_resolve, addresses))
+            addresses |= {each.address for each in table.values() if each.mac_address in macs}
+            self._resolved = set(filter(self._is_resolvable, addresses))
             self._due_s = now_s + SETTLED_AFTER_S
             self._prime(self._resolved)
         except OSError:
             self._resolved = None
         return LocalReading()
 
-    def _judge(self, table: dict[str, LinkNeighbour], resolved: set[str]) -> LocalReading:
+    def _check_devices(self, table: dict[str, LinkNeighbour], resolved: set[str]) -> LocalReading:
         """Return the state of each device that could be checked."""
         macs_by_address = {
             address: each.mac_address
@@ -118,12 +118,12 @@ class WatchedDevices:
                 states["device-absent", device.name] = LocalState(fault)
         return LocalReading(states, events=tuple(events))
 
-    def _may_resolve(self, text: str) -> bool:
+    def _is_resolvable(self, text: str) -> bool:
         if not text or ":" in text:
             return False
         address = ipaddress.ip_address(text)
-        is_near = any(address in network for network in self._networks())
-        return is_near and not any(address in each for each in self._exclude)
+        is_local = any(address in network for network in self._networks())
+        return is_local and not any(address in each for each in self._exclude)
 
 
 def _fault_of(state: contract.DeviceState) -> str | None:

@@ -41,7 +41,7 @@ def run_program(*words: str, timeout_s: float = TIMEOUT_S) -> CompletedProcess[s
         raise ServiceManagerError(f"{program}: {error.strerror}") from None
 
 
-def checked(run: Run, *words: str) -> CompletedProcess[str]:
+def run_checked(run: Run, *words: str) -> CompletedProcess[str]:
     """Run a program. If it fails, raise ServiceManagerError with its last line of output."""
     output = run(*words)
     if output.returncode != 0:

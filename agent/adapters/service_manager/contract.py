@@ -39,14 +39,14 @@ class ServiceState:
 class ServicePaths:
     """Paths of the service's files.
 
-    ``names_the_key_file`` is True if the configuration must contain the path of the key file,
-    because the daemon reads the file itself. systemd passes the key as a credential instead.
+    ``has_key_path_in_config``: the configuration must contain the path of the key file, because the
+    daemon reads the file itself. systemd passes the key as a credential instead.
     """
 
     config: Path
     api_key: Path
     state: Path
-    names_the_key_file: bool
+    has_key_path_in_config: bool
 
 
 class ServiceManager(ABC):
@@ -77,7 +77,7 @@ class ServiceManager(ABC):
 
     @abstractmethod
     def protect(self, file: Path) -> None:
-        """Restrict read access to a configuration file to administrators and the service."""
+        """Permit only administrators and the service to read a configuration file."""
 
     @abstractmethod
     def install(self) -> None:
@@ -110,7 +110,7 @@ class ServiceManager(ABC):
 
     @abstractmethod
     def state(self) -> ServiceState:
-        """Return the present state of the service."""
+        """Return the current state of the service."""
 
     def _require_startable(self, *, is_installed: bool) -> None:
         if not is_installed:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from agent.adapters.service_manager.contract import ServiceManager, ServiceManagerError
-from agent.config.model import default_config_path, is_there
+from agent.config.model import default_config_path, may_exist
 from agent.config.rights import no_configuration
 
 
@@ -23,18 +23,18 @@ def detect_service_manager() -> ServiceManager:
         return LaunchdService(agent_command())
     # sd_booted(3): this directory exists exactly when systemd is the init system.
     if not Path("/run/systemd/system").is_dir():
-        raise ServiceManagerError(_without_systemd())
+        raise ServiceManagerError(_no_systemd_message())
     from agent.adapters.service_manager.systemd import SystemdService
 
     return SystemdService(agent_command())
 
 
-def _without_systemd() -> str:
+def _no_systemd_message() -> str:
     advice = (
         "this machine was not started by systemd: configure your init system to run"
         " `venue-agent run`"
     )
-    return advice if is_there(default_config_path()) else f"{advice}\n{no_configuration()}"
+    return advice if may_exist(default_config_path()) else f"{advice}\n{no_configuration()}"
 
 
 def agent_command() -> tuple[str, ...]:

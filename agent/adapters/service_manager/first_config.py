@@ -12,12 +12,12 @@ from typing import Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError, ServicePaths
 from agent.adapters.storage.atomic_file import PRIVATE, write_atomically
-from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, checked_key
+from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, parse_key
 from agent.config.model import Service
 from agent.config.review import review_of
 from agent.errors import ConfigError, CredentialRefused
 from agent.wire.codec import validate
-from agent.wire.validation import ValidationError
+from agent.wire.validation import Issue, ValidationError
 
 _DIRECTORY_MODE = 0o755
 STDIN: Final = "-"
@@ -58,11 +58,8 @@ def config_text(options: InstallOptions, paths: ServicePaths) -> str:
     except ValidationError as error:
         issues = error.issues
     if issues:
-        reasons_by_name = ((issue.path[-1] if issue.path else "", issue.reason) for issue in issues)
-        raise ConfigError(
-            tuple(f"{_OPTIONS.get(str(key), key)} {why}" for key, why in reasons_by_name)
-        )
-    if paths.names_the_key_file:
+        raise ConfigError(tuple(f"{_option_of(issue)} {issue.reason}" for issue in issues))
+    if paths.has_key_path_in_config:
         values["api_key_file"] = str(paths.api_key)
     lines = [f"{key} = {_toml_string(value or '')}" for key, value in values.items()]
     return "\n".join(("# All keys: `venue-agent config schema`.", "[service]", *lines, ""))
@@ -80,7 +77,7 @@ def write_first_config(options: InstallOptions, paths: ServicePaths) -> tuple[Pa
             problem = f"a first configuration needs {' and '.join(options.missing)} as well"
             raise ConfigError((problem,))
         text = config_text(options, paths)
-    key = _key(options.api_key_file)
+    key = _new_key(options.api_key_file)
     written_files = []
     try:
         if key is not None and _read(paths.api_key) != key:
@@ -94,17 +91,22 @@ def write_first_config(options: InstallOptions, paths: ServicePaths) -> tuple[Pa
     return tuple(written_files)
 
 
+def _option_of(issue: Issue) -> str:
+    key = str(issue.path[-1]) if issue.path else ""
+    return _OPTIONS.get(key, key)
+
+
 def _toml_string(text: str) -> str:
     """Return ``text`` as a TOML string. JSON has the same syntax, but does not escape DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _key(file: Path | None) -> str | None:
+def _new_key(file: Path | None) -> str | None:
     if file is None:
         return None
     try:
         if str(file) == STDIN:
-            key = checked_key(_read_stdin(), "standard input")
+            key = parse_key(_read_stdin(), "standard input")
         else:
             key = ApiKeySource(file, None).read()
     except CredentialRefused as error:
@@ -115,7 +117,7 @@ def _key(file: Path | None) -> str | None:
 def _read_stdin() -> str:
     """Return the first line of standard input. A terminal shows a prompt, but not the input."""
     if not sys.stdin.isatty():
-        return sys.stdin.readline(MAX_KEY_LENGTH + 2)
+        return sys.stdin.readline(MAX_KEY_LENGTH + 2)  # the key and its line break
     try:
         return getpass.getpass("API key (not shown): ")
     except EOFError:

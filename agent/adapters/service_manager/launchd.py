@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from agent.adapters.service_manager.commands import checked
-from agent.adapters.service_manager.contract import ServiceManagerError, ServiceState
+from agent.adapters.service_manager.commands import run_checked
+from agent.adapters.service_manager.contract import Activity, ServiceManagerError, ServiceState
 from agent.adapters.service_manager.posix import (
     PosixService,
     require_safe_configuration,
@@ -26,14 +26,14 @@ from agent.adapters.service_manager.posix import (
 LABEL: Final = "com.venue-agent.daemon"
 LOG: Final = "/Library/Logs/venue-agent.log"
 TARGET: Final = f"system/{LABEL}"
-GONE_WITHIN_S: Final = 20.0
+REMOVAL_TIMEOUT_S: Final = 20.0
 """Timeout for the removal of the service from the domain, in seconds."""
 POLL_EVERY_S: Final = 0.2
 _PRIVATE = 0o600
-_ENDS: Final = ("last terminating signal", "last exit reason", "last exit code")
+_EXIT_LINES: Final = ("last terminating signal", "last exit reason", "last exit code")
 """The lines of `launchctl print` about how the last process ended, in order of precedence."""
-_HARMLESS: Final = frozenset({"0", "(never exited)"})
-_LINE: Final = re.compile(rf"^\s*(state|pid|{'|'.join(_ENDS)}) = (.{{1,200}})$", re.MULTILINE)
+_CLEAN_EXITS: Final = frozenset({"0", "(never exited)"})
+_LINE: Final = re.compile(rf"^\s*(state|pid|{'|'.join(_EXIT_LINES)}) = (.{{1,200}})$", re.MULTILINE)
 
 
 @dataclass
@@ -42,7 +42,7 @@ class LaunchdService(PosixService):
 
     sleep: Callable[[float], None] = time.sleep
     state_path: ClassVar = "Library/Application Support/venue-agent"
-    names_the_key_file: ClassVar = True
+    has_key_path_in_config: ClassVar = True
 
     def prepare(self) -> None:
         self.require_rights()
@@ -60,7 +60,7 @@ class LaunchdService(PosixService):
         if not is_current and self._is_loaded():
             self._bootout()
         write_if_changed(self._plist, document)
-        checked(self.run, "launchctl", "enable", TARGET)
+        run_checked(self.run, "launchctl", "enable", TARGET)
 
     def uninstall(self) -> None:
         self.require_rights()
@@ -71,12 +71,12 @@ class LaunchdService(PosixService):
     def start(self) -> None:
         self.require_rights()
         self._require_startable(is_installed=self._plist.is_file())
-        checked(self.run, "launchctl", "enable", TARGET)
+        run_checked(self.run, "launchctl", "enable", TARGET)
         if not self._is_loaded():
             # With RunAtLoad, `bootstrap` also starts the service.
-            checked(self.run, "launchctl", "bootstrap", "system", str(self._plist))
+            run_checked(self.run, "launchctl", "bootstrap", "system", str(self._plist))
         elif self.state().activity != "running":
-            checked(self.run, "launchctl", "kickstart", TARGET)
+            run_checked(self.run, "launchctl", "kickstart", TARGET)
 
     def stop(self) -> None:
         """Remove the service from the domain, because launchd would restart a killed process."""
@@ -104,12 +104,12 @@ class LaunchdService(PosixService):
         The exit code is ignored: `bootout` can return 36, "in progress".
         """
         output = self.run("launchctl", "bootout", TARGET)
-        for _ in range(round(GONE_WITHIN_S / POLL_EVERY_S)):
+        for _ in range(round(REMOVAL_TIMEOUT_S / POLL_EVERY_S)):
             if not self._is_loaded():
                 return
             self.sleep(POLL_EVERY_S)
         raise ServiceManagerError(
-            f"the service is still loaded after {GONE_WITHIN_S:.0f} s: {output.stderr.strip()}"
+            f"the service is still loaded after {REMOVAL_TIMEOUT_S:.0f} s: {output.stderr.strip()}"
         )
 
 
@@ -122,14 +122,15 @@ def parse_print(text: str, *, is_installed: bool) -> ServiceState:
     values = dict(reversed(_LINE.findall(text)))  # the first line of each name
     is_running = values.get("state") == "running"
     pid = values.get("pid", "")
-    end = next((name for name in _ENDS if values.get(name, "0") not in _HARMLESS), None)
-    has_failed = not is_running and end is not None
+    exits = (name for name in _EXIT_LINES if values.get(name, "0") not in _CLEAN_EXITS)
+    failure = None if is_running else next(exits, None)
+    activity: Activity = "failed" if failure else "stopped"
     return ServiceState(
         is_installed=is_installed,
         starts_at_boot=is_installed,
-        activity="running" if is_running else "failed" if has_failed else "stopped",
+        activity="running" if is_running else activity,
         pid=int(pid) if is_running and re.fullmatch(r"[0-9]{1,9}", pid) else None,
-        detail=f"{end} {values[end]}" if end is not None and has_failed else "",
+        detail=f"{failure} {values[failure]}" if failure else "",
     )
 
 

@@ -29,7 +29,7 @@ ROOT_ONLY: Final = frozenset({ROOT})
 _ALTERNATIVE: Final = "or install the agent from its package, or into /opt/venue-agent as root"
 _CHECK_FIRST: Final = "check its content, then "
 _HOMES: Final = (Path("/home"), Path("/root"), Path("/Users"))
-_READABLE: Final = 0o644
+_WORLD_READABLE: Final = 0o644
 
 
 @dataclass
@@ -51,7 +51,7 @@ class PosixService(ServiceManager):
     owners: Collection[int] = ROOT_ONLY
     state_path: ClassVar[str]
     """The state directory, relative to ``root``."""
-    names_the_key_file: ClassVar[bool]
+    has_key_path_in_config: ClassVar[bool]
     """See `ServicePaths`."""
 
     @property
@@ -60,7 +60,7 @@ class PosixService(ServiceManager):
             config=self.root / "etc/venue-agent/config.toml",
             api_key=self.root / "etc/venue-agent/api-key",
             state=self.root / self.state_path,
-            names_the_key_file=self.names_the_key_file,
+            has_key_path_in_config=self.has_key_path_in_config,
         )
 
     def require_rights(self) -> None:
@@ -71,8 +71,8 @@ class PosixService(ServiceManager):
 def require_reachable(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return ``command``. Raises ServiceManagerError if its program is in a home directory.
 
-    A service under systemd cannot use such a program, because it runs as its own user, in a sandbox
-    that restricts access to home directories.
+    A service under systemd runs as its own user, in a sandbox that restricts access to home
+    directories.
     """
     program = Path(command[0])
     for path in (program, program.resolve()):
@@ -95,27 +95,28 @@ def require_safe_program(command: tuple[str, ...], owners: Collection[int] = ROO
 
 
 def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Return two groups of directories of the program.
+    """Return the program's own directories, and the directories from which it imports modules.
 
-    All files of the first group belong to the program: its packages, and its virtual environment.
-    The second group contains the directories from which the program imports modules.
+    All files in its own directories, which are its packages and its virtual environment, belong to
+    the program.
     """
     if getattr(sys, "frozen", False):
         directory = program.resolve().parent
         return (directory,), (directory,)
-    packages = Path(__file__).parents[2], Path(__file__).parents[3] / "collectors"
-    is_virtual = sys.prefix != sys.base_prefix
-    own_directories = (*packages, Path(sys.prefix)) if is_virtual else packages
+    packages = Path(__file__).parents[2], Path(__file__).parents[3] / "collectors"  # [2] is agent
+    is_in_virtual_environment = sys.prefix != sys.base_prefix
+    own_directories = (*packages, Path(sys.prefix)) if is_in_virtual_environment else packages
     return tuple(own_directories), (*packages, *_import_paths())
 
 
 def require_safe_configuration(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
-    """Raise ServiceManagerError if users other than ``owners`` could change the configuration.
+    """Raise ServiceManagerError if users other than ``owners`` could change its directory.
 
-    The file of the API key is checked as well.
+    An existing configuration or key file must be an own file of this directory (`require_own`).
     """
     directory = paths.config.parent
-    if _require_safe_existing_part(directory, owners) == directory:
+    existing_part = _require_safe_existing_part(directory, owners)
+    if existing_part == directory:
         try:
             for file in (paths.config, paths.api_key):
                 require_own(file)
@@ -139,7 +140,7 @@ def write_if_changed(path: Path, content: bytes) -> bool:
     if path.is_file() and path.read_bytes() == content:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, content, _READABLE)
+    write_atomically(path, content, _WORLD_READABLE)
     return True
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from agent.adapters.service_manager.commands import checked
+from agent.adapters.service_manager.commands import run_checked
 from agent.adapters.service_manager.contract import Activity, ServiceManagerError, ServiceState
 from agent.adapters.service_manager.posix import (
     PosixService,
@@ -33,7 +33,7 @@ BACKOFF: Final = "venue-agent-backoff.conf"
 RESOURCES: Final = Path(__file__).parent
 """The folder that contains the units, SYSUSERS and BACKOFF."""
 
-_PACKAGED = ("usr/lib/systemd/system", "lib/systemd/system")
+_PACKAGE_FOLDERS = ("usr/lib/systemd/system", "lib/systemd/system")
 """The folders in which packages install the unit."""
 _OWN_UNITS = "etc/systemd/system"
 _OWN_SYSUSERS = "etc/sysusers.d/venue-agent.conf"
@@ -69,7 +69,7 @@ class SystemdService(PosixService):
     give_to_group: Callable[[Path, str], None] = lambda path, group: shutil.chown(path, group=group)
 
     state_path: ClassVar = "var/lib/venue-agent"
-    names_the_key_file: ClassVar = False
+    has_key_path_in_config: ClassVar = False
 
     def prepare(self) -> None:
         self.require_rights()
@@ -88,19 +88,19 @@ class SystemdService(PosixService):
         if not self._is_packaged():
             is_changed = self._write_units() or is_changed
         if is_changed:
-            checked(self.run, "systemctl", "daemon-reload")
-        checked(self.run, "systemctl", "--quiet", "enable", UNIT)
-        checked(self.run, "systemctl", "--quiet", "enable", "--now", KEY_UNITS[0])
+            run_checked(self.run, "systemctl", "daemon-reload")
+        run_checked(self.run, "systemctl", "--quiet", "enable", UNIT)
+        run_checked(self.run, "systemctl", "--quiet", "enable", "--now", KEY_UNITS[0])
 
     def uninstall(self) -> None:
         self.require_rights()
         state = self.state()
         if state.is_installed:
-            checked(self.run, "systemctl", "--quiet", "disable", "--now", KEY_UNITS[0])
-            checked(self.run, "systemctl", "--quiet", "disable", "--now", UNIT)
+            run_checked(self.run, "systemctl", "--quiet", "disable", "--now", KEY_UNITS[0])
+            run_checked(self.run, "systemctl", "--quiet", "disable", "--now", UNIT)
             self.run("systemctl", "reset-failed", UNIT)
         if self._remove_own_files():
-            checked(self.run, "systemctl", "daemon-reload")
+            run_checked(self.run, "systemctl", "daemon-reload")
 
     def purge(self) -> tuple[str, ...]:
         """Delete the service's user and group, if `install` created them.
@@ -112,10 +112,10 @@ class SystemdService(PosixService):
         self.require_rights()
         if self._is_packaged() or self._account("passwd")[_COMMENT_FIELD:] != _expected_account():
             return ()
-        checked(self.run, "userdel", USER)
+        run_checked(self.run, "userdel", USER)
         # userdel also deletes the group, depending on login.defs(5).
         if self._account("group"):
-            checked(self.run, "groupdel", USER)
+            run_checked(self.run, "groupdel", USER)
         return (f"the user {USER}",)
 
     def _account(self, database: str) -> list[str]:
@@ -127,21 +127,21 @@ class SystemdService(PosixService):
         return output.stdout.strip().split(":") if output.returncode == 0 else []
 
     def start(self) -> None:
-        self._act("start")
+        self._start_by("start")
 
     def restart(self) -> None:
-        self._act("restart")
+        self._start_by("restart")
 
     def stop(self) -> None:
         self.require_rights()
         if self.state().is_installed:
-            checked(self.run, "systemctl", "stop", UNIT)
+            run_checked(self.run, "systemctl", "stop", UNIT)
 
     def state(self) -> ServiceState:
-        output = checked(self.run, "systemctl", "show", UNIT, f"--property={_PROPERTIES}")
+        output = run_checked(self.run, "systemctl", "show", UNIT, f"--property={_PROPERTIES}")
         return state_of(parse_properties(output.stdout))
 
-    def _act(self, verb: str) -> None:
+    def _start_by(self, verb: str) -> None:
         self.require_rights()
         self._require_startable(is_installed=self.state().is_installed)
         output = self.run("systemctl", verb, UNIT)
@@ -158,32 +158,32 @@ class SystemdService(PosixService):
         return plain(lines[-1]) if lines else ""
 
     def _is_packaged(self) -> bool:
-        return any((self.root / folder / UNIT).exists() for folder in _PACKAGED)
+        return any((self.root / folder / UNIT).exists() for folder in _PACKAGE_FOLDERS)
 
     def _write_units(self) -> bool:
         command_line = require_reachable(self.command_line)
         unit = self.root / _OWN_UNITS / UNIT
         changes = [write_if_changed(unit, unit_text(command_line).encode())]
-        changes += [self._write(path, name) for path, name in _OWN_FILES.items()]
-        checked(self.run, "systemd-sysusers", str(self.root / _OWN_SYSUSERS))
+        changes += [self._write_resource(path, name) for path, name in _OWN_FILES.items()]
+        run_checked(self.run, "systemd-sysusers", str(self.root / _OWN_SYSUSERS))
         return any(changes)
 
     def _write_backoff(self) -> bool:
-        version = parse_version(checked(self.run, "systemctl", "--version").stdout)
-        return version >= _BACKOFF_SINCE and self._write(_BACKOFF_DROP_IN, BACKOFF)
+        version = parse_version(run_checked(self.run, "systemctl", "--version").stdout)
+        return version >= _BACKOFF_SINCE and self._write_resource(_BACKOFF_DROP_IN, BACKOFF)
 
-    def _write(self, path: str, resource: str) -> bool:
+    def _write_resource(self, path: str, resource: str) -> bool:
         return write_if_changed(self.root / path, (RESOURCES / resource).read_bytes())
 
     def _remove_own_files(self) -> bool:
         own = (f"{_OWN_UNITS}/{UNIT}", _BACKOFF_DROP_IN, *_OWN_FILES)
-        present = [self.root / path for path in own if (self.root / path).is_file()]
-        for path in present:
+        existing_files = [self.root / path for path in own if (self.root / path).is_file()]
+        for path in existing_files:
             path.unlink()
         for path in (self.root / _BACKOFF_DROP_IN, self.root / _OWN_SYSUSERS):
             if path.parent.is_dir() and not any(path.parent.iterdir()):
                 path.parent.rmdir()
-        return bool(present)
+        return bool(existing_files)
 
 
 def unit_text(command_line: tuple[str, ...]) -> str:
@@ -198,7 +198,7 @@ def _expected_account() -> list[str]:
     (line,) = (
         line for line in (RESOURCES / SYSUSERS).read_text().splitlines() if line.startswith("u ")
     )
-    return shlex.split(line)[3:]
+    return shlex.split(line)[3:]  # without the type, name and id
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -232,8 +232,7 @@ def parse_version(text: str) -> int:
 
 
 def _number(text: str | None) -> int | None:
-    is_number = text is not None and text.isascii() and text.isdigit()
-    return int(text or "") if is_number and len(text or "") < 12 else None
+    return int(text) if text and re.fullmatch(r"[0-9]{1,11}", text) else None
 
 
 def _quoted(word: str) -> str:

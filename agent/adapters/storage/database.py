@@ -114,7 +114,7 @@ class Database:
             if not replace_newer:
                 raise
             log.error("%s; it is quarantined, because the newer version was rolled back", error)
-            self._connection = self._begin_anew()
+            self._connection = self._replace_file()
             self.was_quarantined = True
         except OSError as error:
             raise StateError(f"{self._path} cannot be opened: {error.strerror}") from None
@@ -122,10 +122,11 @@ class Database:
             if _primary_code(error) in _NOT_FIXED_BY_A_NEW_FILE:
                 raise StateError(f"{self._path} cannot be opened: {error}") from None
             log.error("the database cannot be read (%s) and is quarantined", error)
-            self._connection = self._begin_anew()
+            self._connection = self._replace_file()
             self.was_quarantined = True
 
-    def _begin_anew(self) -> sqlite3.Connection:
+    def _replace_file(self) -> sqlite3.Connection:
+        """Quarantine the file, and create a new one."""
         try:
             _quarantine_files(self._state)
             return self._open()
@@ -140,7 +141,7 @@ class Database:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
-            connection.execute("PRAGMA cache_size=-256")
+            connection.execute("PRAGMA cache_size=-256")  # KiB
             if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise sqlite3.DatabaseError("the file is damaged")
             self._migrate(connection)
@@ -226,10 +227,10 @@ class Database:
         self._note_quarantined(sum(map(len, rows.values())))
 
     def _note_quarantined(self, rows: int) -> None:
-        self.count("rows_quarantined", rows)
+        self.increase_counter("rows_quarantined", rows)
         self.on_row_quarantined()
 
-    def count(self, name: str, by: int = 1) -> None:
+    def increase_counter(self, name: str, by: int = 1) -> None:
         """Add ``by`` to the persistent counter ``name``."""
         with self.transaction(Failpoint.COUNTED) as connection:
             connection.execute(

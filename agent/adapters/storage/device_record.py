@@ -51,7 +51,8 @@ class DeviceRecordFile:
     def load(self) -> DeviceRecord | None:
         """Return the record; None if the file is missing or its content is invalid.
 
-        An invalid file is quarantined. Raises StateError if the file cannot be opened safely.
+        An invalid file is quarantined. Raises StateError if the file is not the agent's own, or
+        cannot be read.
         """
         try:
             content = self._state.read(NAME, MAX_BYTES)

@@ -61,7 +61,7 @@ class Journal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._added = 0
+        self._added_count = 0
 
     def add(self, command: Command, now: datetime) -> bool:
         """Store a new request. If it is already stored, change nothing and return False."""
@@ -74,8 +74,8 @@ class Journal:
                 {**dict(command), "state": State.RECEIVED, "now": now},
             )
             is_new = cursor.rowcount == 1
-        self._added += is_new
-        if is_new and self._added % PRUNE_INTERVAL_ROWS == 0:
+        self._added_count += is_new
+        if is_new and self._added_count % PRUNE_INTERVAL_ROWS == 0:
             self.prune(now)
         return is_new
 
@@ -88,7 +88,10 @@ class Journal:
         return tuple(self._select("WHERE state = ? ORDER BY received_at", (state,)))
 
     def kinds_in(self, state: State) -> tuple[Kind, ...]:
-        """Return the kinds of the requests in ``state``, ordered by their oldest request."""
+        """Return the kinds of the requests in ``state``, ordered by their oldest request.
+
+        Rows with an unknown kind are left out, because they cannot be read.
+        """
         rows = self._database.query(
             "SELECT kind FROM requests WHERE state = ? AND kind IN ('network', 'application')"
             " GROUP BY kind ORDER BY min(received_at)",

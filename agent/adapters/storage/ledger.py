@@ -50,7 +50,7 @@ class Ledger:
     def give_up(self, item: Item, now: datetime, why: str) -> None:
         """Drop a report that cannot be sent. Count it, and write the reason into the journal."""
         self._close(item, Event.REFUSED, Failpoint.REPORT_GIVEN_UP, now, why)
-        self._database.count(DROPPED_COUNTER)
+        self._database.increase_counter(DROPPED_COUNTER)
 
     def drop_over_bounds(
         self, max_bytes: int, max_age: timedelta, now: datetime

@@ -69,9 +69,9 @@ _TABLES: Final = (
 """The columns are the fields of `Incident`, `Event` and `Hour`. All times are seconds since 1970 in
 UTC. ``recorder`` contains the recorder's own notes, such as ``since``, the start of the record.
 Without a rowid, a new hour changes one page of the file instead of two."""
-_NAMES: Final = ("incidents", "events", "hours", "recorder")
-_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_TABLE_NAMES: Final = ("incidents", "events", "hours", "recorder")
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class Record:
@@ -118,7 +118,7 @@ class Record:
         Raises OSError, StateError and sqlite3.OperationalError.
         """
         try:
-            _history(self._database.query, _FIRST, _LAST)
+            _history(self._database.query, _EARLIEST, _LATEST)
         except (ValueError, OverflowError) as error:
             reason: Exception = error
         except sqlite3.OperationalError as error:
@@ -128,7 +128,7 @@ class Record:
         else:
             return
         log.error("the connectivity record cannot be read (%s) and is quarantined", reason)
-        self._database.quarantine_tables("record.json", _NAMES, Failpoint.RECORD_WRITTEN)
+        self._database.quarantine_tables("record.json", _TABLE_NAMES, Failpoint.RECORD_WRITTEN)
 
     def values(self) -> dict[str, str]:
         """Return the recorder's own notes by name."""
@@ -178,19 +178,20 @@ def read_record(state: StateDirectory, since: datetime, until: datetime) -> Hist
 
 
 def _is_missing(error: sqlite3.OperationalError) -> bool:
-    """Return whether a table or a column is missing, in contrast to, for example, a full disk."""
+    """Return whether a table or a column is missing. A full disk has a different error code."""
     return error.sqlite_errorcode == sqlite3.SQLITE_ERROR
 
 
 def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:
+    # The evidence of a local fault begins with its subject. Interruptions have no subject.
+    evidence_start = incident.subject and f"{incident.subject}{SUBJECT_END}"
     began_at = incident.began_at.timestamp()
     ended_at = None if incident.ended_at is None else incident.ended_at.timestamp()
     connection.execute(
         "DELETE FROM incidents WHERE cause = ?1 AND began_at >= ?2 AND began_at <= ?3"
         " AND substr(evidence, 1, length(?4)) = ?4",
         (
-            incident.cause, began_at, began_at if ended_at is None else ended_at,
-            incident.subject and incident.subject + SUBJECT_END,
+            incident.cause, began_at, began_at if ended_at is None else ended_at, evidence_start,
         ),
     )  # fmt: skip
     connection.execute(
@@ -213,7 +214,10 @@ def _write_hour(connection: sqlite3.Connection, hour: Hour) -> None:
 
 
 def _prune(connection: sqlite3.Connection, oldest: float) -> None:
-    """Delete old rows, and the oldest rows above the maximum. Open incidents count as new."""
+    """Delete rows from before ``oldest``, and the oldest rows above the maximum of each table.
+
+    Open incidents count as new.
+    """
     for table, column, maximum in (
         ("incidents", "coalesce(ended_at, 9e99)", INCIDENTS_MAX),
         ("events", "at", EVENTS_MAX),
@@ -222,7 +226,7 @@ def _prune(connection: sqlite3.Connection, oldest: float) -> None:
         connection.execute(
             f"DELETE FROM {table} WHERE {column} < ?1 OR {column} <"  # noqa: S608 - no values
             f" (SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1 OFFSET ?2)",
-            (oldest, maximum - 1),
+            (oldest, maximum - 1),  # the offset of the oldest row that is kept
         )
 
 

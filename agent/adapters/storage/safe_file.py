@@ -64,7 +64,7 @@ def require_own(path: Path) -> None:
     Call this before a library opens the file by its name.
     """
     if (status_and_owner := _status(path)) is not None:
-        _require_plain(path, *status_and_owner)
+        _require_own_file(path, *status_and_owner)
 
 
 def require_own_directory(path: Path) -> None:
@@ -76,7 +76,7 @@ def require_own_directory(path: Path) -> None:
         return
     status, owner = status_and_owner
     if not stat.S_ISDIR(status.st_mode) or _is_reparse_point(status):
-        raise UnsafeFile(f"{path} is {_kind(status)}, not a directory of the agent's: remove it")
+        raise UnsafeFile(f"{path} is {_kind(status)}, not a directory of the agent: remove it")
     _require_owner(path, status, owner)
 
 
@@ -95,7 +95,8 @@ def _open(path: Path, flags: int, mode: int) -> int:
     try:
         owner = os.fstat(directory).st_uid
         try:
-            _require_plain(path, os.stat(path.name, dir_fd=directory, follow_symlinks=False), owner)
+            status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
+            _require_own_file(path, status, owner)
             flags &= ~os.O_CREAT
         except FileNotFoundError:
             if not flags & os.O_CREAT:
@@ -105,7 +106,7 @@ def _open(path: Path, flags: int, mode: int) -> int:
     finally:
         os.close(directory)
     try:
-        _require_plain(path, os.fstat(handle), owner)
+        _require_own_file(path, os.fstat(handle), owner)
     except BaseException:
         os.close(handle)
         raise
@@ -122,9 +123,9 @@ def _open_under_windows(path: Path, flags: int, mode: int) -> int:
     return os.open(path, flags | WITHOUT_WAITING, mode)
 
 
-def _require_plain(path: Path, status: os.stat_result, owner: int) -> None:
+def _require_own_file(path: Path, status: os.stat_result, owner: int) -> None:
     if not stat.S_ISREG(status.st_mode) or _is_reparse_point(status):
-        raise UnsafeFile(f"{path} is {_kind(status)}, not a file of the agent's: remove it")
+        raise UnsafeFile(f"{path} is {_kind(status)}, not a file of the agent: remove it")
     _require_owner(path, status, owner)
     if status.st_nlink > 1:
         raise UnsafeFile(f"{path} is a hard link, and the file has another name: remove {path}")

@@ -85,7 +85,7 @@ class StateDirectory:
             Path(probe).unlink()
 
     @contextlib.contextmanager
-    def hold(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Lock the directory while the body runs.
 
         Raises StateError if another agent has locked it. The message contains the process id of the
@@ -96,7 +96,7 @@ class StateDirectory:
         try:
             if not _retry_lock(file):
                 raise StateError(
-                    f"another agent{_named(read_pid(self.path))} already uses {self.path}"
+                    f"another agent{_process_suffix(read_pid(self.path))} already uses {self.path}"
                 )
             file.truncate(0)
             file.write(str(os.getpid()).encode())
@@ -173,6 +173,7 @@ class StateDirectory:
 
     def _trim_quarantine(self) -> None:
         """Delete the oldest files that exceed the limits. The newest file is always kept."""
+        # The name of a file begins with the time.
         newest_first = sorted(self.quarantine_path.iterdir(), reverse=True)
         total = 0
         for number, file in enumerate(newest_first):
@@ -195,7 +196,7 @@ def read_pid(state_dir: Path) -> int | None:
         return None
 
 
-def _named(pid: int | None) -> str:
+def _process_suffix(pid: int | None) -> str:
     return f" (process {pid})" if pid else ""
 
 

@@ -25,7 +25,8 @@ def is_closed(directory: Path) -> bool:
             # this file fails later, with an error of its own.
             return False
         files = [directory / name for name in (LOCK_NAME, STATUS, DATABASE)]
-        return not all(os.access(f, os.R_OK) for f in files if f.is_file() and not f.is_symlink())
+        existing_files = (file for file in files if file.is_file() and not file.is_symlink())
+        return not all(os.access(file, os.R_OK) for file in existing_files)
     except PermissionError:
         return True
     except OSError:

@@ -73,8 +73,8 @@ def _read_winget(run: Run) -> Package | None:
     # The columns are Name, Id, Version, Available, Source; Available is empty without an upgrade.
     row = next((line for line in table.splitlines() if WINGET_ID in line.split()), "")
     versions = [word for word in row.partition(WINGET_ID)[2].split() if _VERSION.fullmatch(word)]
-    installed, available = [*versions[:2], None, None][:2]
-    return Package("winget", installed, available or installed)
+    installed = versions[0] if versions else None
+    return Package("winget", installed, versions[1] if len(versions) > 1 else installed)
 
 
 def _output(run: Run, *words: str) -> str | None:
@@ -87,8 +87,10 @@ def _output(run: Run, *words: str) -> str | None:
 
 
 def _version_after(word: str, text: str) -> str | None:
-    lines = (line.strip() for line in text.splitlines())
-    return next((_version_in(x.removeprefix(word)) for x in lines if x.startswith(word)), None)
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith(word):
+            return _version_in(line.removeprefix(word))
+    return None
 
 
 def _version_in(text: str) -> str | None:

@@ -19,6 +19,7 @@ SELECTED: Final = Path("/usr/lib/venue-agent.current")
 KEPT: Final = Path("/usr/lib/venue-agent.previous")
 """The directory of the previous version, which runs again if an upgrade fails."""
 MAX_BYTES: Final = 10_000
+_VERSION_MAX: Final = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Upgrade:
     reason: str = ""
     log: str = ""
 
-    def sentence(self, now: datetime | None = None) -> str:
+    def describe(self, now: datetime | None = None) -> str:
         """Return a sentence for users about the upgrade."""
         today = (now or datetime.now(UTC)).astimezone()
         at = parse_timestamp(self.at)
@@ -96,6 +97,6 @@ def kept_version(upgrade: Upgrade | None) -> str | None:
     if upgrade is not None:
         return upgrade.old_version
     try:
-        return (KEPT / "version").read_text().strip()[:100] or "unknown"
+        return (KEPT / "version").read_text().strip()[:_VERSION_MAX] or "unknown"
     except (OSError, UnicodeDecodeError):
         return "unknown"

@@ -117,7 +117,7 @@ def show(screen: Screen, facts: Facts) -> None:
     if package is not None and package.is_held is not None:
         screen.fact("held", "yes" if package.is_held else "no")
     if facts.upgrade is not None:
-        screen.fact("last upgrade", facts.upgrade.sentence(), "warn")
+        screen.fact("last upgrade", facts.upgrade.describe(), "warn")
         if facts.upgrade.log:
             screen.fact("its log", facts.upgrade.log)
     for number, line in enumerate(_effects(facts)):

@@ -103,7 +103,7 @@ def _if_running(check: Callable[[Context, DaemonStatus], Outcome]) -> Callable[[
 def version(_: Context, status: DaemonStatus) -> Outcome:
     """Check which version runs, and whether the last upgrade has succeeded."""
     if (upgrade := read_upgrade()) is not None and upgrade.advice:
-        return warn(upgrade.sentence(), upgrade.advice)
+        return warn(upgrade.describe(), upgrade.advice)
     if status.version != __version__:
         return warn(
             f"the agent runs version {status.version}, but version {__version__} is installed",

@@ -47,7 +47,7 @@ class BindingState:
         return self._stored_binding()
 
     async def wait_for_loss(self) -> None:
-        """Return when the present binding is lost or replaced."""
+        """Return when the current binding is lost or replaced."""
         await self._lost.wait()
 
     def adopt(self, record: EnrollmentRecord, location_id: str) -> None:

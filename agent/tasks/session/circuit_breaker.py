@@ -81,7 +81,7 @@ class _Breaker:
     generation: int = 0
     retry_at: float = 0.0
     has_retry_after: bool = False
-    """Whether the service requested the present delay with Retry-After."""
+    """Whether the service requested the current delay with Retry-After."""
     refused_key: str | None = None
     code: str | None = None
     """The condition (rules.health) that the last failure has set."""
@@ -155,7 +155,7 @@ class CircuitBreaker:
         Raises every ServiceError. As with `call`, each failure makes the next delay longer.
         """
         if operation == "heartbeat":
-            await self._yield_attempts()
+            await self._delay_heartbeat()
         async with self._passing(self._breakers[operation]), self._passing(self._shared):
             return await self._attempt(operation, send)
 
@@ -200,7 +200,7 @@ class CircuitBreaker:
                     return
         yield
 
-    async def _yield_attempts(self) -> None:
+    async def _delay_heartbeat(self) -> None:
         """Delay a heartbeat during an outage, so that other calls make the first attempts."""
         if self.is_up or not self.reconnect_spread_s:
             return
@@ -275,7 +275,7 @@ class CircuitBreaker:
         )
 
     def _open(
-        self, breaker: _Breaker, error: ServiceUnavailable | CredentialRefused, what: str
+        self, breaker: _Breaker, error: ServiceUnavailable | CredentialRefused, name: str
     ) -> None:
         breaker.failures += 1
         breaker.generation += 1
@@ -295,7 +295,7 @@ class CircuitBreaker:
         breaker.retry_at = self.clock.monotonic() + delay_s
         log.info(
             "try %d: %s: %s (%s); next try in %.1f s", breaker.failures, CONDITIONS[code].title,
-            error, what, delay_s,
+            error, name, delay_s,
         )  # fmt: skip
         self._set_condition(breaker, code, str(error))
 
@@ -344,7 +344,8 @@ class CircuitBreaker:
             self.health.clear({previous_code})
         if code is not None:
             self.health.set(code, detail)
-        if not any(b.code and b.failures >= PARTLY_FAILING_FROM for b in self._breakers.values()):
+        failures = (each.failures for each in self._breakers.values() if each.code)
+        if max(failures, default=0) < PARTLY_FAILING_FROM:
             self.health.clear({"partly-failing"})
 
     @contextlib.contextmanager

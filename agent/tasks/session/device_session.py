@@ -72,8 +72,11 @@ class DeviceSession:
         """Make every pending `recheck_binding` return."""
         self._rechecked.set()
 
-    async def wait_for_recheck(self) -> None:
-        """Wait until a recheck is requested. Call this when no recheck is running."""
+    async def wait_for_recheck_request(self) -> None:
+        """Return when a recheck is requested. Call this at first, and again after each recheck.
+
+        If no recheck was requested during the last one, every pending `recheck_binding` returns.
+        """
         if not self._needs_recheck.is_set():
             self.note_rechecked()
             await self._needs_recheck.wait()
@@ -152,7 +155,7 @@ class DeviceSession:
         Raises every ServiceError.
         """
 
-        def ask() -> Awaitable[CommandStream]:
+        def open_reply() -> Awaitable[CommandStream]:
             # A service can delay the reply until it has a command (long poll), so the timeout is
             # long. During an outage, the usual timeout applies, because all other calls wait for
             # the result of this attempt.
@@ -160,7 +163,9 @@ class DeviceSession:
             answer = self.client.commands(stream=stream, answer_within_s=answer_within_s)
             return connection.enter_async_context(answer)
 
-        return await self.breaker.once("onCommands as a stream" if stream else "onCommands", ask)
+        return await self.breaker.once(
+            "onCommands as a stream" if stream else "onCommands", open_reply
+        )
 
     def give_up_stream(self) -> float:
         """Close the breaker of streams. Return how long it would have stayed open, in seconds."""

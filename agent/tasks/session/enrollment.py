@@ -10,7 +10,7 @@ from typing import Final
 
 from agent import __version__
 from agent.adapters.clock import Clock
-from agent.adapters.identity import Identity, SigningKey
+from agent.adapters.identity import IdentityFile, SigningKey
 from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
 from agent.config.model import Config
@@ -32,7 +32,7 @@ class Enrollment:
 
     session: DeviceSession
     config: Config
-    identity: Identity
+    identity: IdentityFile
     health: HealthBoard
     clock: Clock
     rng: Random
@@ -50,7 +50,7 @@ class Enrollment:
             if self.session.binding_state.is_revoked:
                 self.session.note_rechecked()
                 await self._wait_while_revoked()
-            await self.session.wait_for_recheck()
+            await self.session.wait_for_recheck_request()
             await self._confirm(needs_recheck=True)
 
     async def _report_new_version(self) -> bool:
@@ -178,7 +178,7 @@ class Enrollment:
 
     async def enroll_once(self) -> EnrollmentRecord:
         """Enroll with one challenge, and store the binding. Raises ServiceError, StateError."""
-        record = await sign_up(
+        record = await enroll_with_challenge(
             self.config,
             self.identity.load_or_create(),
             self.session.binding_state.record.legacy_install_id,
@@ -188,7 +188,7 @@ class Enrollment:
         return record
 
 
-async def sign_up(
+async def enroll_with_challenge(
     config: Config,
     key: SigningKey,
     legacy_install_id: str,

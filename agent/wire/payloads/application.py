@@ -10,9 +10,9 @@ from agent.wire.base import (
     Absent,
     Array,
     Exact,
+    LiteralOne,
     MaxItems,
     Number,
-    One,
     is_equal_but_other_type,
     value_kind,
 )
@@ -59,10 +59,10 @@ class Peripheral(Exact):
 class Snapshot(Exact):
     """The facts of an application report.
 
-    ``truncated`` is True if a list was cut. ``limitations`` are the same as those of the payload.
+    ``truncated`` is True if a list was cut. ``limitations`` repeats those of `ApplicationPayload`.
     """
 
-    version: One
+    version: LiteralOne
     collected_at: PayloadText
     duration_ms: Number
     fields: Array[SnapshotField]

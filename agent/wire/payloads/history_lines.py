@@ -99,9 +99,11 @@ def event_line(event: Event) -> str:
 
 def parse_event(line: str) -> Event | None:
     match = re.fullmatch(_EVENT, line)
-    kind = match and next((kind for kind in EVENT_KINDS if kind == match[2]), None)
-    at = match and _parse_timestamp(match[1])
-    return Event(kind, at, match[3] or "") if match and kind and at else None
+    if match is None:
+        return None
+    kind = next((kind for kind in EVENT_KINDS if kind == match[2]), None)
+    at = _parse_timestamp(match[1])
+    return None if kind is None or at is None else Event(kind, at, match[3] or "")
 
 
 def hour_line(row: HourRow) -> str:
@@ -120,7 +122,7 @@ def parse_hour(line: str) -> HourRow | None:
     at = None if match is None else _parse_timestamp(match[1])
     if match is None or at is None:
         return None
-    parts = (part.split(" ") for part in match[2].split(", ")[:-1])
+    parts = (part.split(" ") for part in match[2].split(", ")[:-1])  # the last one is empty
     downtime = tuple((_cause(name), int(seconds)) for name, seconds, _ in parts)
     known_downtime = tuple((cause, seconds) for cause, seconds in downtime if cause is not None)
     if len(known_downtime) < len(downtime):

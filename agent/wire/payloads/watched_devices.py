@@ -30,7 +30,7 @@ _FORMS: Final[dict[WatchedState, str]] = {
     "replaced": f"{_OTHER} answers at {_AT}",
     "unknown": f"not checked(?: at {_AT})?: (?P<reason>.*)",
 }
-_PATTERNS: Final = {s: re.compile(_HEAD + form, re.DOTALL) for s, form in _FORMS.items()}
+_PATTERNS: Final = {state: re.compile(_HEAD + form, re.DOTALL) for state, form in _FORMS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ async def _restart(url: str, port: int, fleet: list[Member]) -> str:
         if failpoint in CALLS and not is_over:
             calls.append(time.monotonic())
 
-    failpoints.listen(note)
+    failpoints.set_listener(note)
     clients = [_client(port, member, Path(url.partition("///")[2]).parent) for member in fleet]
     loops = [
         AgentLoops(client, SystemClock(), member.binding_id, number)
@@ -101,7 +101,7 @@ async def _restart(url: str, port: int, fleet: list[Member]) -> str:
             f"after {took_s:.1f} s  steady {len(fleet) / INTERVAL_S:.0f}/s  peak {peak}/s"
         )
     finally:
-        failpoints.listen(lambda failpoint, is_over: None)
+        failpoints.set_listener(lambda failpoint, is_over: None)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 
-from agent.adapters.collector_process import Collected, OnProgress
+from agent.adapters.collector_process import CollectedFacts, OnProgress
 from agent.errors import CollectorError
 from collectors.contract import ApplicationFacts, Facts, Job, NetworkFacts, Progress, SourceState
 
@@ -37,7 +37,7 @@ class FakeCollectors:
     """
 
     jobs: list[Job] = field(default_factory=list)
-    script: deque[Collected | Exception] = field(default_factory=deque)
+    script: deque[CollectedFacts | Exception] = field(default_factory=deque)
     release: asyncio.Event = field(default_factory=asyncio.Event)
     waits_for_release: bool = False
     at_once: int = 0
@@ -45,7 +45,7 @@ class FakeCollectors:
 
     async def collect(
         self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
-    ) -> Collected:
+    ) -> CollectedFacts:
         self.jobs.append(job)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -55,7 +55,7 @@ class FakeCollectors:
             await (self.release.wait() if self.waits_for_release else asyncio.sleep(0))
         finally:
             self.at_once -= 1
-        outcome = self.script.popleft() if self.script else Collected(good_facts(job.kind))
+        outcome = self.script.popleft() if self.script else CollectedFacts(good_facts(job.kind))
         if isinstance(outcome, Exception):
             raise outcome
         return outcome

@@ -19,7 +19,7 @@ from agent.errors import ServiceUnavailable
 async def run(base_url: str) -> None:
     service = Service(base_url="http://127.0.0.1", location_id="loc-0001")
     remote = service.model_copy(update={"base_url": base_url})
-    client = ServiceClient(remote, ApiKeySource(None, "key-1"), SystemClock(), watch=True)
+    client = ServiceClient(remote, ApiKeySource(None, "key-1"), SystemClock(), tcp_keep_alive=True)
     async with client.commands(stream=True) as stream:
         print("ready", flush=True)
         try:

@@ -314,7 +314,7 @@ class PackageChecks(Checks):
         request_id = self.service.request(str(self.device["instanceId"]), "application")
         until(lambda: "collecting" in self.written_status()["activity"], WITHIN_S)
         assert self.processes()
-        # The time needs no check: `service stop` itself fails after 30 s (CHANGED_WITHIN_S).
+        # The time needs no check: `service stop` itself fails after 30 s (CHANGE_TIMEOUT_S).
         seconds = timed(lambda: self.agent("service", "stop"))
         assert '"stopped"' in (self.home / "agent.log").read_text().splitlines()[-1]
         assert self.written_status()["phase"] == "stopped", self.written_status()

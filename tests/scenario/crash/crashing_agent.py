@@ -44,5 +44,5 @@ def _die_at(plan: str, trace: int) -> failpoints.Listener:
 if __name__ == "__main__":
     plan, trace_path, config = sys.argv[1:]
     trace = os.open(trace_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    failpoints.listen(_die_at(plan, trace))
+    failpoints.set_listener(_die_at(plan, trace))
     asyncio.run(daemon.run(Path(config), foreground=False, collector_command=command_of("quick")))

@@ -64,7 +64,7 @@ def main(plan: str, trace_path: str, state: str) -> None:
         if plan == f"{side}:{write_count}":
             os.kill(os.getpid(), signal.SIGKILL)
 
-    failpoints.listen(listener)
+    failpoints.set_listener(listener)
     asyncio.run(record(Path(state), clock))
 
 

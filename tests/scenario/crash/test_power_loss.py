@@ -104,14 +104,14 @@ async def _record(home: Path) -> Recording:
                     )
                 )
 
-            failpoints.listen(listener)
+            failpoints.set_listener(listener)
             try:
                 for kind in REQUESTS:
                     request_id = await service.request_report(kind)
                     await service.until(lambda r=request_id: service.report_for(r) is not None)
                 await asyncio.sleep(5)
             finally:
-                failpoints.listen(lambda failpoint, is_over: None)
+                failpoints.set_listener(lambda failpoint, is_over: None)
             recording.wal = (state / f"{NAME}-wal").read_bytes()
             recording.binding_id = service.binding_id
             recording.device = dict(service.device or {})

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import __version__
-from agent.adapters.identity import Identity
+from agent.adapters.identity import IdentityFile
 from agent.adapters.machine import fingerprint
 from agent.adapters.storage.device_record import Binding, DeviceRecord, DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
@@ -86,7 +86,7 @@ class World:
         with contextlib.ExitStack() as stack:
             if self.is_running:
                 self.state.prepare()
-                stack.enter_context(self.state.hold())
+                stack.enter_context(self.state.lock())
                 StatusFile(self.state).write(self._status())
             return await asyncio.to_thread(
                 run_checks,
@@ -113,7 +113,7 @@ class World:
     def enroll(self) -> None:
         """Create the state of an enrolled device, here and in the service."""
         self.state.prepare()
-        key = Identity(self.state).load_or_create()
+        key = IdentityFile(self.state).load_or_create()
         device = {
             "instanceId": str(key.instance_id),
             "locationId": "loc-1",

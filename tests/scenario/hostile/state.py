@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Final
 from unittest import mock
 
-from agent.adapters.collector_process import CollectorProcess, event_of
-from agent.adapters.identity import Identity
+from agent.adapters.collector_process import CollectorProcess, parse_event
+from agent.adapters.identity import IdentityFile
 from agent.adapters.service_manager.contract import ServicePaths, ServiceState
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
@@ -181,7 +181,7 @@ def make_template(path: Path) -> None:
     """Create the state directory of a device that was never enrolled."""
     state = StateDirectory(path)
     state.prepare()
-    Identity(state).load_or_create()
+    IdentityFile(state).load_or_create()
     DeviceRecordFile(state).save(DeviceRecord(legacy_install_id="install-1"))
     Database(state).close()
     state.quarantine("rejected-2.json", b"{}")
@@ -282,7 +282,7 @@ class Manager:
             self.world.config,
             self.world.home / "api-key",
             self.world.state,
-            names_the_key_file=True,
+            has_key_path_in_config=True,
         )
 
     def state(self) -> ServiceState:
@@ -379,7 +379,7 @@ def _import_what_verbs_need(world: World) -> None:
         load(model, world.config)
     DeviceRecordFile(StateDirectory(world.home / "template")).load()
     for line in (world.home / "network").read_bytes().splitlines():
-        event_of(line)
+        parse_event(line)
     gc.freeze()  # garbage collection in a fork would copy the memory pages of all these objects
 
 

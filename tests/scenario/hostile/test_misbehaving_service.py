@@ -17,7 +17,7 @@ import pytest
 
 from agent.adapters.failpoints import Failpoint
 from agent.logs.setup import set_up_logging
-from agent.tasks.receive import STREAM_AGAIN_S, UNREADABLE_MAX
+from agent.tasks.receive import STREAM_RETRY_AFTER_S, UNREADABLE_MAX
 from tests import sizes
 from tests.bench.garbage import GARBAGE, endless
 from tests.fakes.hostile_service import PORTAL, Exchange, Fault, HostileService, status
@@ -200,7 +200,9 @@ def test_stream_is_requested_again_at_long_intervals(memory_home: Path) -> None:
     first_gap, *gaps = [later - sooner for sooner, later in itertools.pairwise(times)]
     assert first_gap <= 2 * POLL_S
     assert len(gaps) >= 7
-    assert all(0.9 * STREAM_AGAIN_S <= gap <= 1.1 * STREAM_AGAIN_S + 2 * POLL_S for gap in gaps)
+    assert all(
+        0.9 * STREAM_RETRY_AFTER_S <= gap <= 1.1 * STREAM_RETRY_AFTER_S + 2 * POLL_S for gap in gaps
+    )
 
 
 async def _refuse_all(home: Path, refuse: Fault) -> HostileService:

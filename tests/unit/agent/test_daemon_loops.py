@@ -68,7 +68,7 @@ async def test_a_loop_that_ends_stops_the_daemon_with_an_error() -> None:
     signal_task: Any = asyncio.create_task(wait_forever())
     loop = asyncio.create_task(end_at_once(), name="execute")
     with pytest.raises(AgentError, match="cannot continue without: execute"):
-        await daemon._while_all_run(signal_task, [loop])
+        await daemon._wait_for_signal_or_failure(signal_task, [loop])
     signal_task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await signal_task

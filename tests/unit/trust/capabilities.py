@@ -101,7 +101,7 @@ def limits() -> Iterator[tuple[str, str]]:
     yield "unreadable entries, after which a reply is closed", f"{receive.UNREADABLE_MAX}"
     burst, rate = read_rate_limit.BURST_BYTES, read_rate_limit.RATE_BYTES_S
     yield "bytes that are read from streams", f"{_bytes(burst)}, then {_bytes(rate)} a second"
-    yield "unfinished requests", f"{receive.WAITING_MAX:,}"
+    yield "unfinished requests", f"{receive.UNFINISHED_MAX:,}"
     yield (
         "finished requests in the journal",
         (f"{journal.TOMBSTONES_MAX:,}, for {journal.TOMBSTONE_AGE.days} days"),

@@ -27,7 +27,7 @@ _SPECIFIC: Final = 1066  # ERROR_SERVICE_SPECIFIC_ERROR: the service has its own
 _UNKNOWN_LEVEL: Final = 124  # ERROR_INVALID_LEVEL: this version of Windows lacks the setting
 _SYNCHRONIZE: Final = 0x100000
 _WAIT_TIMEOUT: Final = 258
-_CLOSED: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+_PROTECTED: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 """A security descriptor (Security Descriptor Definition Language). The owner is the group of the
 administrators. Only this group and SYSTEM have access. Files in a directory with these rights
 inherit them."""
@@ -59,7 +59,10 @@ class QueryResult:
 
 
 class Win32ServiceControl:
-    """The calls of the Windows API that `WindowsService` needs. They raise ServiceManagerError."""
+    """The Windows API for services, event sources and file rights, as `WindowsService` needs it.
+
+    The calls raise ServiceManagerError.
+    """
 
     def __init__(self) -> None:
         # These modules exist on Windows only.
@@ -76,22 +79,22 @@ class Win32ServiceControl:
         """Return the service's state, or None if the service does not exist."""
         api = self._service
         try:
-            with self._opened(api.SERVICE_QUERY_STATUS | api.SERVICE_QUERY_CONFIG) as handle:
-                now = api.QueryServiceStatusEx(handle)
+            with self._open(api.SERVICE_QUERY_STATUS | api.SERVICE_QUERY_CONFIG) as handle:
+                service_status = api.QueryServiceStatusEx(handle)
                 start_type = api.QueryServiceConfig(handle)[1]
         except _NoSuchService:
             return None
-        code = now["Win32ExitCode"]
+        code = service_status["Win32ExitCode"]
         return QueryResult(
-            status=Status(now["CurrentState"]),
-            pid=now["ProcessId"],
-            exit_code=now["ServiceSpecificExitCode"] if code == _SPECIFIC else code,
+            status=Status(service_status["CurrentState"]),
+            pid=service_status["ProcessId"],
+            exit_code=service_status["ServiceSpecificExitCode"] if code == _SPECIFIC else code,
             starts_at_boot=start_type == api.SERVICE_AUTO_START,
         )
 
     def create(self, command_line: str) -> None:
         api = self._service
-        with self._manager(api.SC_MANAGER_CREATE_SERVICE) as manager, self._errors():
+        with self._open_manager(api.SC_MANAGER_CREATE_SERVICE) as manager, self._errors():
             handle = api.CreateService(
                 manager, NAME, DISPLAY_NAME, api.SERVICE_ALL_ACCESS,
                 api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START, api.SERVICE_ERROR_NORMAL,
@@ -104,7 +107,7 @@ class Win32ServiceControl:
 
     def change(self, command_line: str) -> None:
         api = self._service
-        with self._opened(api.SERVICE_ALL_ACCESS) as handle, self._errors():
+        with self._open(api.SERVICE_ALL_ACCESS) as handle, self._errors():
             api.ChangeServiceConfig(
                 handle, api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START,
                 api.SERVICE_ERROR_NORMAL, command_line, None, 0, None, None, None, DISPLAY_NAME,
@@ -112,17 +115,18 @@ class Win32ServiceControl:
             self._apply_optional_settings(handle)
 
     def delete(self) -> None:
-        with self._opened(self._service.SERVICE_ALL_ACCESS) as handle, self._errors():
+        with self._open(self._service.SERVICE_ALL_ACCESS) as handle, self._errors():
             self._service.DeleteService(handle)
 
     def start(self) -> None:
         api = self._service
-        with self._opened(api.SERVICE_START) as handle, self._errors(_ALREADY_RUNNING):
+        with self._open(api.SERVICE_START) as handle, self._errors(ignored=_ALREADY_RUNNING):
             api.StartService(handle, None)
 
     def stop(self) -> None:
-        with self._opened(self._service.SERVICE_STOP) as handle, self._errors(_NOT_ACTIVE):
-            self._service.ControlService(handle, self._service.SERVICE_CONTROL_STOP)
+        api = self._service
+        with self._open(api.SERVICE_STOP) as handle, self._errors(ignored=_NOT_ACTIVE):
+            api.ControlService(handle, api.SERVICE_CONTROL_STOP)
 
     def add_event_source(self) -> None:
         # The Event Log reads the message texts of the events from servicemanager.pyd.
@@ -131,7 +135,7 @@ class Win32ServiceControl:
             importlib.import_module("win32evtlogutil").AddSourceToRegistry(NAME, messages)
 
     def remove_event_source(self) -> None:
-        with self._errors(2):  # ERROR_FILE_NOT_FOUND: already removed
+        with self._errors(ignored=2):  # ERROR_FILE_NOT_FOUND: already removed
             importlib.import_module("win32evtlogutil").RemoveSourceFromRegistry(NAME)
 
     def is_alive(self, pid: int) -> bool:
@@ -150,38 +154,36 @@ class Win32ServiceControl:
         """
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
-        descriptor = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_CLOSED, 1)
-        with self._errors(what=f"{path} cannot be protected"):
+        descriptor = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_PROTECTED, 1)
+        with self._errors(prefix=f"{path} cannot be protected"):
             api.SetNamedSecurityInfo(
                 str(path), api.SE_FILE_OBJECT, parts | api.PROTECTED_DACL_SECURITY_INFORMATION,
                 descriptor.GetSecurityDescriptorOwner(), None,
                 descriptor.GetSecurityDescriptorDacl(), None,
             )  # fmt: skip
 
-    def make_closed(self, directory: Path) -> None:
+    def create_protected(self, directory: Path) -> None:
         """Create a directory that only SYSTEM and the administrators can access.
 
         The directory must not exist yet. It has these rights as soon as it exists.
         """
         attributes = self._types.SECURITY_ATTRIBUTES()
         convert = self._security.ConvertStringSecurityDescriptorToSecurityDescriptor
-        attributes.SECURITY_DESCRIPTOR = convert(_CLOSED, 1)
-        with self._errors(what=f"{directory} cannot be created"):
+        attributes.SECURITY_DESCRIPTOR = convert(_PROTECTED, 1)
+        with self._errors(prefix=f"{directory} cannot be created"):
             importlib.import_module("win32file").CreateDirectory(str(directory), attributes)
 
     def security(self, path: Path) -> Security:
         """Return the owner and the access rights of a file. Links are not followed."""
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
-        with self._errors(what=str(path)):
+        with self._errors(prefix=str(path)):
             descriptor = api.GetFileSecurity(str(path), parts)
-        entries = descriptor.GetSecurityDescriptorDacl()
-        return Security(
-            owner=self._sid(descriptor.GetSecurityDescriptorOwner()),
-            entries=None
-            if entries is None
-            else tuple(self._entry(entries.GetAce(at)) for at in range(entries.GetAceCount())),
-        )
+        access_list, entries = descriptor.GetSecurityDescriptorDacl(), None
+        if access_list is not None:
+            aces = map(access_list.GetAce, range(access_list.GetAceCount()))
+            entries = tuple(map(self._entry, aces))
+        return Security(self._sid(descriptor.GetSecurityDescriptorOwner()), entries)
 
     def name_of(self, sid: str) -> str:
         """Return an account's name, or the SID if it has none."""
@@ -208,11 +210,11 @@ class Win32ServiceControl:
 
     def _apply_optional_settings(self, handle: Any) -> None:
         for level, setting in optional_settings(self._service).items():
-            with self._errors(_UNKNOWN_LEVEL):
+            with self._errors(ignored=_UNKNOWN_LEVEL):
                 self._service.ChangeServiceConfig2(handle, level, setting)
 
     @contextmanager
-    def _manager(self, access: int) -> Iterator[Any]:
+    def _open_manager(self, access: int) -> Iterator[Any]:
         with self._errors():
             manager = self._service.OpenSCManager(None, None, access)
         try:
@@ -221,8 +223,8 @@ class Win32ServiceControl:
             self._service.CloseServiceHandle(manager)
 
     @contextmanager
-    def _opened(self, access: int) -> Iterator[Any]:
-        with self._manager(self._service.SC_MANAGER_CONNECT) as manager:
+    def _open(self, access: int) -> Iterator[Any]:
+        with self._open_manager(self._service.SC_MANAGER_CONNECT) as manager:
             with self._errors():
                 handle = self._service.OpenService(manager, NAME, access)
             try:
@@ -231,19 +233,18 @@ class Win32ServiceControl:
                 self._service.CloseServiceHandle(handle)
 
     @contextmanager
-    def _errors(self, *accepted: int, what: str | None = None) -> Iterator[None]:
-        """Convert errors of the API to ServiceManagerError.
+    def _errors(self, *, ignored: int | None = None, prefix: str | None = None) -> Iterator[None]:
+        """Convert errors of the API to ServiceManagerError, but suppress the error ``ignored``.
 
-        Errors with a number in ``accepted`` are ignored. The message begins with ``what``, or with
-        the name of the failed function of the API.
+        The message begins with ``prefix``, or with the name of the failed function of the API.
         """
         try:
             yield
         except self._error as error:
             if error.winerror == _DOES_NOT_EXIST:
                 raise _NoSuchService from None
-            if error.winerror not in accepted:
-                raise ServiceManagerError(f"{what or error.funcname}: {error.strerror}") from None
+            if error.winerror != ignored:
+                raise ServiceManagerError(f"{prefix or error.funcname}: {error.strerror}") from None
 
 
 def optional_settings(api: Any) -> dict[int, Any]:

@@ -153,14 +153,14 @@ class Host:
     def _on_control(self, control: int) -> None:
         if control in {CONTROL_STOP, CONTROL_SHUTDOWN} and self._kill_timer is None:
             self._set_status(Status.STOP_PENDING, wait_hint_ms=_STOP_HINT_MS)
-            self._kill_timer = threading.Timer(self.stop_within_s, self._give_up)
+            self._kill_timer = threading.Timer(self.stop_within_s, self._kill_daemon)
             self._kill_timer.daemon = True
             self._kill_timer.start()
             self.request_stop()
         elif control == CONTROL_INTERROGATE:
             self._set_status(self._status)
 
-    def _give_up(self) -> None:
+    def _kill_daemon(self) -> None:
         self.scm.log_error(f"did not stop in {self.stop_within_s:.0f} s and is killed")
         self._set_status(Status.STOPPED, exit_code=1)
         self.kill(1)

@@ -22,7 +22,7 @@ from agent.adapters.service_manager.windows.trusted_paths import (
 
 HOST_WORD: Final = "windows-service"
 """The argument with which the packaged executable runs as a service (packaging/entry.py)."""
-CHANGED_WITHIN_S: Final = 30.0
+CHANGE_TIMEOUT_S: Final = 30.0
 """Timeout for a change of the service's status."""
 NEVER_STARTED: Final = 1077
 """ERROR_SERVICE_NEVER_STARTED: exit code of a service that has not run since it was created."""
@@ -51,7 +51,9 @@ class WindowsService(ServiceManager):
     @property
     def paths(self) -> ServicePaths:
         home = self.program_data / "venue-agent"
-        return ServicePaths(home / "config.toml", home / "api-key", home, names_the_key_file=True)
+        return ServicePaths(
+            home / "config.toml", home / "api-key", home, has_key_path_in_config=True
+        )
 
     def require_rights(self) -> None:
         if not self.control.is_administrator():
@@ -76,7 +78,7 @@ class WindowsService(ServiceManager):
         self.require_rights()
         self._require_package()
         register = self.control.create if self.control.query() is None else self.control.change
-        register(quoted((*self.command_line, HOST_WORD)))
+        register(join_command_line((*self.command_line, HOST_WORD)))
         self.control.add_event_source()
 
     def uninstall(self) -> None:
@@ -99,11 +101,11 @@ class WindowsService(ServiceManager):
             self.stop()  # Windows does not start a service that is still stopping
         self.control.start()
         self._wait(
-            lambda now: now is None or now.status is not Status.START_PENDING, "is slow to start"
+            lambda new: new is None or new.status is not Status.START_PENDING, "is slow to start"
         )
-        now = self.control.query()
-        if now is None or now.status is not Status.RUNNING:
-            code = f" with exit code {now.exit_code}" if now else ""
+        new = self.control.query()
+        if new is None or new.status is not Status.RUNNING:
+            code = f" with exit code {new.exit_code}" if new else ""
             raise ServiceManagerError(f"the service ended at once{code}: see {self._log}")
 
     def stop(self) -> None:
@@ -113,10 +115,10 @@ class WindowsService(ServiceManager):
             return
         if query.status is Status.START_PENDING:
             # A service accepts no request to stop before it runs.
-            self._wait(lambda now: now is None or now.status is not query.status, "does not start")
+            self._wait(lambda new: new is None or new.status is not query.status, "does not start")
         if query.status is not Status.STOP_PENDING:
             self.control.stop()
-        self._wait(lambda now: now is None or now.status is Status.STOPPED, "does not stop")
+        self._wait(lambda new: new is None or new.status is Status.STOPPED, "does not stop")
         # The service reports that it has stopped shortly before its process ends.
         self._wait(
             lambda _: not self.control.is_alive(query.pid),
@@ -153,14 +155,14 @@ class WindowsService(ServiceManager):
             )
 
     def _wait(self, is_done: Callable[[QueryResult | None], bool], problem: str) -> None:
-        for _ in range(round(CHANGED_WITHIN_S / POLL_EVERY_S)):
+        for _ in range(round(CHANGE_TIMEOUT_S / POLL_EVERY_S)):
             if is_done(self.control.query()):
                 return
             self.sleep(POLL_EVERY_S)
-        raise ServiceManagerError(f"the service {problem} (waited {CHANGED_WITHIN_S:.0f} s)")
+        raise ServiceManagerError(f"the service {problem} (waited {CHANGE_TIMEOUT_S:.0f} s)")
 
 
-def quoted(words: tuple[str, ...]) -> str:
+def join_command_line(words: tuple[str, ...]) -> str:
     """Join words to a command line. The program is always quoted.
 
     Without quotes, Windows could run C:\\Program.exe instead of a file in C:\\Program Files.

@@ -1,7 +1,7 @@
 """Checks who can change the files of a service that runs as SYSTEM.
 
 A file is accepted only if nobody except SYSTEM, the administrators and TrustedInstaller can change
-the file.
+it.
 """
 
 import os
@@ -25,13 +25,13 @@ def prepare_directory(control: Win32ServiceControl, home: Path) -> None:
     that connects the agent to the user's own server.
     """
     for parent in home.parents:
-        _require(control, parent, is_parent=True)
+        _require_trusted(control, parent, is_parent=True)
     if not os.path.lexists(home):
-        control.make_closed(home)
+        control.create_protected(home)
         return
     fix = f"check the content of {home}, move that directory away, and install again"
     for path in _walk(home):
-        _require(control, path, fix)
+        _require_trusted(control, path, fix)
     control.protect(home)
 
 
@@ -39,9 +39,9 @@ def require_safe_program(control: Win32ServiceControl, program: Path) -> None:
     """Raise ServiceManagerError if other users can change the program or its directory."""
     directory = program.parent
     for parent in directory.parents:
-        _require(control, parent, _REINSTALL, is_parent=True)
+        _require_trusted(control, parent, _REINSTALL, is_parent=True)
     for path in _walk(directory):
-        _require(control, path, _REINSTALL)
+        _require_trusted(control, path, _REINSTALL)
 
 
 def _walk(directory: Path) -> Iterator[Path]:
@@ -50,7 +50,7 @@ def _walk(directory: Path) -> Iterator[Path]:
         yield from (Path(parent, name) for name in (*folders, *files))
 
 
-def _require(
+def _require_trusted(
     control: Win32ServiceControl, path: Path, fix: str = "", *, is_parent: bool = False
 ) -> None:
     """Raise ServiceManagerError if ``path`` is a link or other users can change it.

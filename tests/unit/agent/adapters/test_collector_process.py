@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from agent.adapters import collector_process
-from agent.adapters.collector_process import Collected, CollectorProcess, Timeouts
+from agent.adapters.collector_process import CollectedFacts, CollectorProcess, Timeouts
 from agent.errors import CollectorError
 from collectors.contract import ApplicationFacts, ApplicationJob, Job, NetworkJob, Progress
 from tests.paths import ROOT
@@ -47,21 +47,21 @@ def process(
     file: Path | str = "",
     environment: Mapping[str, str] = os.environ,
     *,
-    gone_s: float = 60.0,
+    exit_s: float = 60.0,
 ) -> CollectorProcess:
     cancel_s = 0.1 if behaviour in HANGING else 60.0
     return CollectorProcess(
         lambda _kind: (sys.executable, "-S", "-E", str(CHILD), behaviour, str(file)),
         environment,
-        Timeouts(grace_s=0.0, cancel_s=cancel_s, gone_s=gone_s),
+        Timeouts(grace_s=0.0, cancel_s=cancel_s, exit_s=exit_s),
     )
 
 
-async def run(behaviour: str, job: Job = JOB, file: Path | str = "") -> Collected:
+async def run(behaviour: str, job: Job = JOB, file: Path | str = "") -> CollectedFacts:
     return await process(behaviour, file).collect(job, lambda _: None)
 
 
-def facts(collected: Collected) -> ApplicationFacts:
+def facts(collected: CollectedFacts) -> ApplicationFacts:
     assert isinstance(collected.facts, ApplicationFacts)
     return collected.facts
 
@@ -142,7 +142,7 @@ async def test_lone_surrogates_in_facts_are_replaced() -> None:
     assert facts(collected).limitations == ("printer ?", "\\udcff stays")
 
 
-async def run_to_the_deadline(behaviour: str, monkeypatch: pytest.MonkeyPatch) -> Collected:
+async def run_to_the_deadline(behaviour: str, monkeypatch: pytest.MonkeyPatch) -> CollectedFacts:
     """Run a child whose deadline passes when it reports its first progress."""
     loop = asyncio.get_running_loop()
     now = loop.time
@@ -172,7 +172,7 @@ async def test_a_large_job_for_a_child_that_does_not_read_ends_at_the_deadline()
         await run("hang", large_job(0.2))
 
 
-async def run_and_cancel(behaviour: str) -> Collected:
+async def run_and_cancel(behaviour: str) -> CollectedFacts:
     """Run a child and cancel it when it reports its first progress."""
     cancel = asyncio.Event()
     return await process(behaviour).collect(JOB, lambda _: cancel.set(), cancel)
@@ -264,7 +264,7 @@ async def test_an_escaped_grandchild_does_not_delay_the_collection(
 ) -> None:
     file = tmp_path / "pid"
 
-    collected = await process("escaped_grandchild", file, gone_s=0.5).collect(JOB, lambda _: None)
+    collected = await process("escaped_grandchild", file, exit_s=0.5).collect(JOB, lambda _: None)
 
     pid = int(file.read_text())
     os.kill(pid, signal.SIGKILL)
@@ -370,7 +370,7 @@ async def test_a_collection_does_not_wait_for_leftover_grandchildren(
     grandchild = f"echo >{tmp_path}/started; exec cat {fifo} >{tmp_path}/output"
     script = f"setsid sh -c '{grandchild}' & until test -e {tmp_path}/started; do :; done"
     collector = CollectorProcess(
-        lambda _kind: ("/bin/sh", "-c", script), timeouts=Timeouts(gone_s=0.1)
+        lambda _kind: ("/bin/sh", "-c", script), timeouts=Timeouts(exit_s=0.1)
     )
     try:
         with pytest.raises(CollectorError, match="ended without a result"):

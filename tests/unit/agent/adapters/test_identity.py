@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from agent.adapters.identity import Identity, NonceError, SigningKey
+from agent.adapters.identity import IdentityFile, NonceError, SigningKey
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import ServiceError, StateError
 from agent.wire.device_operations import EnrollRequest
@@ -27,8 +27,8 @@ NONCE = b"\x00\x01nonce"
 
 
 @pytest.fixture
-def identity(state: StateDirectory) -> Identity:
-    return Identity(state)
+def identity(state: StateDirectory) -> IdentityFile:
+    return IdentityFile(state)
 
 
 def public_key(key: SigningKey) -> Ed25519PublicKey:
@@ -38,20 +38,20 @@ def public_key(key: SigningKey) -> Ed25519PublicKey:
 
 
 def test_the_key_is_created_once_and_only_its_owner_can_read_it(
-    identity: Identity, state: StateDirectory
+    identity: IdentityFile, state: StateDirectory
 ) -> None:
     assert not identity.exists()
     first = identity.load_or_create()
 
     assert identity.exists()
     assert (state.path / "identity.pem").stat().st_mode & 0o777 == 0o600
-    again = Identity(state).load_or_create()
+    again = IdentityFile(state).load_or_create()
     assert again.public_key == first.public_key
     assert again.instance_id == first.instance_id
     assert [path.name for path in state.path.iterdir()] == ["identity.pem"]
 
 
-def test_the_public_key_is_88_hex_digits_of_its_der_form(identity: Identity) -> None:
+def test_the_public_key_is_88_hex_digits_of_its_der_form(identity: IdentityFile) -> None:
     key = identity.load_or_create()
 
     assert len(key.public_key) == 88
@@ -60,7 +60,9 @@ def test_the_public_key_is_88_hex_digits_of_its_der_form(identity: Identity) -> 
     assert len(public_key(key).public_bytes_raw()) == 32
 
 
-def test_a_new_device_key_has_a_new_instance_id(identity: Identity, state: StateDirectory) -> None:
+def test_a_new_device_key_has_a_new_instance_id(
+    identity: IdentityFile, state: StateDirectory
+) -> None:
     first = identity.load_or_create()
     quarantined = identity.quarantine_file()
 
@@ -87,7 +89,7 @@ def test_the_instance_id_of_a_key_never_changes() -> None:
     ],
 )
 def test_a_signature_can_be_verified(
-    identity: Identity, signature_encoding: str, nonce_encoding: str, nonce: str, signed: bytes
+    identity: IdentityFile, signature_encoding: str, nonce_encoding: str, nonce: str, signed: bytes
 ) -> None:
     key = identity.load_or_create()
 
@@ -105,7 +107,7 @@ def test_a_signature_can_be_verified(
     ("encoding", "nonce"), [("hex", "xyz"), ("base64", "a b"), ("base64", "a")]
 )
 def test_nonce_in_the_wrong_encoding_raises_an_error(
-    identity: Identity, encoding: str, nonce: str
+    identity: IdentityFile, encoding: str, nonce: str
 ) -> None:
     with pytest.raises(NonceError, match=rf"the nonce is not {encoding}: see enrollment") as error:
         identity.load_or_create().sign(nonce, encoding, "hex")  # type: ignore[arg-type]
@@ -129,7 +131,7 @@ BROKEN_KEYS = {
 
 @pytest.mark.parametrize("content", BROKEN_KEYS.values(), ids=BROKEN_KEYS)
 def test_a_broken_key_is_set_aside_and_a_new_key_is_created(
-    identity: Identity, state: StateDirectory, content: bytes
+    identity: IdentityFile, state: StateDirectory, content: bytes
 ) -> None:
     (state.path / "identity.pem").write_bytes(content)
 
@@ -140,7 +142,7 @@ def test_a_broken_key_is_set_aside_and_a_new_key_is_created(
     assert [path.read_bytes() for path in quarantined] == [content]
 
 
-def test_unreadable_key_raises_an_error(identity: Identity, state: StateDirectory) -> None:
+def test_unreadable_key_raises_an_error(identity: IdentityFile, state: StateDirectory) -> None:
     (state.path / "identity.pem").mkdir()
 
     with pytest.raises(StateError, match=r"identity\.pem is a directory, .*: remove it"):
@@ -149,4 +151,4 @@ def test_unreadable_key_raises_an_error(identity: Identity, state: StateDirector
 
 def test_key_that_cannot_be_written_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="cannot be written"):
-        Identity(StateDirectory(tmp_path / "none")).load_or_create()
+        IdentityFile(StateDirectory(tmp_path / "none")).load_or_create()

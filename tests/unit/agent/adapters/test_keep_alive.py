@@ -95,13 +95,13 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-async def options(service: Service, *, watch: bool) -> tuple[int, ...]:
+async def options(service: Service, *, tcp_keep_alive: bool) -> tuple[int, ...]:
     """Make a call. Return the keep-alive options of its connection: on, idle, interval, count.
 
-    ``watch``: whether the kernel checks the connections of the client.
+    ``tcp_keep_alive``: whether the kernel checks the connections of the client.
     """
     async with (
-        client_for(service, watch=watch) as client,
+        client_for(service, tcp_keep_alive=tcp_keep_alive) as client,
         client.stream("POST", service.base_url) as response,
     ):
         assert response.status_code == 200
@@ -114,12 +114,12 @@ async def options(service: Service, *, watch: bool) -> tuple[int, ...]:
 async def test_a_watched_connection_is_checked_by_the_kernel() -> None:
     async with server() as port:
         service = config(f"http://127.0.0.1:{port}").service
-        assert await options(service, watch=True) == (1, 4, 1, 3)
+        assert await options(service, tcp_keep_alive=True) == (1, 4, 1, 3)
 
 
 async def test_a_connection_that_is_not_watched_is_not_checked() -> None:
     async with server() as port:
-        on, *_ = await options(config(f"http://127.0.0.1:{port}").service, watch=False)
+        on, *_ = await options(config(f"http://127.0.0.1:{port}").service, tcp_keep_alive=False)
         assert on == 0
 
 
@@ -136,4 +136,4 @@ async def test_a_watched_tls_connection_through_a_proxy_is_checked_by_the_kernel
             service = service.model_copy(update={"proxy": url})
         else:
             monkeypatch.setenv(setting, url)
-        assert await options(service, watch=True) == (1, 4, 1, 3)
+        assert await options(service, tcp_keep_alive=True) == (1, 4, 1, 3)

@@ -1,5 +1,6 @@
-"""Tests that `memory.settle` returns memory to the system. The function permanently changes the
-settings of its process, so the test calls it in a separate process.
+"""Tests that `memory.release_memory` returns memory to the system.
+
+It permanently changes the settings of its process, so the test calls it in a separate process.
 """
 
 import subprocess
@@ -33,14 +34,14 @@ rubbish = [bytearray(1000) for _ in range(8000)]
 kept = rubbish[::500]
 del rubbish
 before = {field: kibibytes(field) for field in ("Rss:", "Anonymous:")}
-memory.settle()
+memory.release_memory()
 after = {field: kibibytes(field) for field in ("Rss:", "Anonymous:")}
 # Code on released pages must still work.
 ssl.create_default_context()
 sqlite3.connect(":memory:").execute("select 1").fetchall()
 asyncio.run(asyncio.sleep(0))
 assert len(issues) >= 4 and issues_of_an_invalid_configuration() == issues
-memory.settle()
+memory.release_memory()
 print(before["Anonymous:"] - after["Anonymous:"])
 print(before["Rss:"] - after["Rss:"])
 """
@@ -79,6 +80,10 @@ def test_only_unchanged_file_pages_are_released(
         + mapping("7f60-7f70 r--s 00000000 fe:00 13 /var/lib/agent.db-shm")
     )
     monkeypatch.setattr(memory, "MAPPINGS", mappings)
-    assert list(memory._unchanged()) == [(0x7F00, 0x7F10), (0x7F10, 0x7F20), (0x7F50, 0x7F60)]
+    assert list(memory._unchanged_mappings()) == [
+        (0x7F00, 0x7F10),
+        (0x7F10, 0x7F20),
+        (0x7F50, 0x7F60),
+    ]
     monkeypatch.setattr(memory, "MAPPINGS", mappings / "none")
-    assert list(memory._unchanged()) == []
+    assert list(memory._unchanged_mappings()) == []

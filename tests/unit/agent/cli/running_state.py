@@ -69,6 +69,6 @@ def running_daemon(home: Path, **values: Any) -> Iterator[StateDirectory]:
     """Write the status file, and lock the state directory as a daemon does."""
     state = StateDirectory(home / "state")
     state.prepare()
-    with state.hold():
+    with state.lock():
         StatusFile(state).write(status_of(home, **values))
         yield state

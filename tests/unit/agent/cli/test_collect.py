@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agent.adapters.collector_process import Collected
+from agent.adapters.collector_process import CollectedFacts
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli import collect
@@ -32,11 +32,11 @@ class FakeCollector:
 
     jobs: ClassVar[list[Job]] = []
 
-    async def collect(self, job: Job, *_: object) -> Collected:
+    async def collect(self, job: Job, *_: object) -> CollectedFacts:
         self.jobs.append(job)
         facts = good_facts(job.kind)
         assert isinstance(facts, NetworkFacts)
-        return Collected(facts)
+        return CollectedFacts(facts)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from agent.adapters.collector_process import Collected
+from agent.adapters.collector_process import CollectedFacts
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli import check, collect, printers
@@ -40,7 +40,7 @@ class FakeCollector:
 
     jobs: ClassVar[list[Job]] = []
 
-    async def collect(self, job: Job, *_: object) -> Collected:
+    async def collect(self, job: Job, *_: object) -> CollectedFacts:
         assert isinstance(job, NetworkJob)
         self.jobs.append(job)
         printers = tuple(state for state in STATES if job.printer in ("", state.name))
@@ -48,7 +48,7 @@ class FakeCollector:
         facts = good_facts("network")
         assert isinstance(facts, NetworkFacts)
         failures = () if printers else (failure,)
-        return Collected(replace(facts, printers=printers, failures=failures))
+        return CollectedFacts(replace(facts, printers=printers, failures=failures))
 
 
 STATES = (

@@ -134,7 +134,7 @@ def test_status_reports_a_daemon_without_a_status_file_as_starting(
 ) -> None:
     state = StateDirectory(config.parent / "state")
     state.prepare()
-    with state.hold():
+    with state.lock():
         assert main(["status", "--config", str(config)]) == 1
     assert capsys.readouterr().out.startswith("starting")
 

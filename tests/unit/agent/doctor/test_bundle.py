@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.adapters.identity import KEY_NAME, Identity
+from agent.adapters.identity import KEY_NAME, IdentityFile
 from agent.adapters.storage.state import StateDirectory
 from agent.config.file import load
 from agent.config.model import Config
@@ -36,7 +36,7 @@ def device(tmp_path: Path) -> Context:
     """A device with a secret in each file and setting whose text could reach the bundle."""
     state = StateDirectory(tmp_path / "state")
     state.prepare()
-    Identity(state).load_or_create()
+    IdentityFile(state).load_or_create()
     pem = (state.path / KEY_NAME).read_text()
     (tmp_path / "key").write_text(API_KEY)
     config = tmp_path / "config.toml"
@@ -50,8 +50,8 @@ def device(tmp_path: Path) -> Context:
     )
     state.quarantine("rejected-1.json", report.encode())
     state.quarantine("refused-2.json", b"not even text \xff" + API_KEY.encode())
-    Identity(state).quarantine_file()
-    Identity(state).load_or_create()
+    IdentityFile(state).quarantine_file()
+    IdentityFile(state).load_or_create()
     refused = incident("service-refuses", NOW, 60, f"HTTP 401: the key {API_KEY} is unknown")
     store(state, History(SINCE, (refused,)))
     with sqlite3.connect(state.path / "agent.db") as database:

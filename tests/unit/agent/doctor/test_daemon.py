@@ -26,7 +26,7 @@ def test_a_daemon_with_an_unreadable_status_is_identified_by_its_process_id(tmp_
     state = StateDirectory(tmp_path / "state")
     state.prepare()
     (state.path / NAME).mkdir()
-    with state.hold():
+    with state.lock():
         outcome = daemon(Context(state=state))
     assert outcome.status == "fail"
     assert outcome.facts["daemon_pid"] == os.getpid()
@@ -38,7 +38,7 @@ def test_a_process_that_writes_no_status_is_named_if_it_is_known(
 ) -> None:
     state = StateDirectory(tmp_path / "state")
     state.prepare()
-    with state.hold():
+    with state.lock():
         if not is_known:
             os.truncate(state.path / LOCK_NAME, 0)
         outcome = daemon(Context(state=state))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.errors import AgentError, ConfigError, ServiceUnavailable
 from agent.redaction import known
 from agent.redaction.known import without_secrets
-from agent.redaction.secret_sources import secrets_here, secrets_in_environment
+from agent.redaction.secret_sources import find_secrets, secrets_in_environment
 
 BROKEN = """
 [service]
@@ -28,7 +28,7 @@ def test_secrets_are_collected_from_a_broken_configuration(tmp_path: Path) -> No
     (tmp_path / "api-key").write_text("beside-it")
     config = tmp_path / "config.toml"
     config.write_text(BROKEN.format(key))
-    results = set(secrets_here(config, {"VENUE_AGENT_API_KEY": "of the environment"}))
+    results = set(find_secrets(config, {"VENUE_AGENT_API_KEY": "of the environment"}))
     assert {
         "9f8e7d6c",
         "beside-it",
@@ -42,7 +42,7 @@ def test_secrets_are_collected_from_a_broken_configuration(tmp_path: Path) -> No
 def test_fifos_are_not_read_for_secrets(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "api-key")
     os.mkfifo(tmp_path / "config.toml")
-    assert list(secrets_here(tmp_path / "config.toml", {"CREDENTIALS_DIRECTORY": "/\0"})) == []
+    assert list(find_secrets(tmp_path / "config.toml", {"CREDENTIALS_DIRECTORY": "/\0"})) == []
 
 
 def test_secrets_in_environment_variables_are_collected() -> None:

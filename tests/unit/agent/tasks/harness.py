@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
-from agent.adapters.identity import Identity
+from agent.adapters.identity import IdentityFile
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.device_record import Binding, DeviceRecord, DeviceRecordFile
 from agent.adapters.storage.journal import Entry, Journal
@@ -60,7 +60,7 @@ class Harness:
         self.breaker = CircuitBreaker(
             self.clock, Random(7), self.health, ApiKeySource(self.key_file, None)
         )
-        self.identity = Identity(self.state)
+        self.identity = IdentityFile(self.state)
         self.record_file = DeviceRecordFile(self.state)
         device = DeviceRecord(legacy_install_id="install-1")
         if bound:

@@ -14,12 +14,12 @@ from uuid import UUID
 
 import pytest
 
-from agent.adapters.collector_process import Collected
+from agent.adapters.collector_process import CollectedFacts
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.config.model import LocalConfig
 from agent.errors import Refused, ServiceUnavailable
-from agent.reporting import environment_here
+from agent.reporting import describe_environment
 from agent.rules.clock_skew import ClockSkew
 from agent.rules.learned_printers import Memory
 from agent.rules.lifecycle import Event, State
@@ -46,7 +46,7 @@ from tests.unit.agent.rules.reports.test_network import CONTEXT
 from tests.unit.agent.samples import BINDING, NOW, command, config
 from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
 
-ENVIRONMENT = environment_here(LocalConfig())
+ENVIRONMENT = describe_environment(LocalConfig())
 
 
 @dataclass
@@ -132,11 +132,13 @@ async def test_learned_printers_are_sent_with_the_next_job(rig: ExecutorRig) -> 
     kitchen = LearnedPrinter("cups:kitchen", "192.168.1.50", seen_at, mac_address="00:1b:a9:0:0:1")
     facts = good_facts("network")
     assert isinstance(facts, NetworkFacts)
-    learned = Collected(replace(facts, learned=(kitchen,)))
+    learned = CollectedFacts(replace(facts, learned=(kitchen,)))
     # The printers of an interrupted collection are not learned.
-    broken = Collected(replace(facts, learned=(replace(kitchen, address="?"),)), "it was killed")
+    broken = CollectedFacts(
+        replace(facts, learned=(replace(kitchen, address="?"),)), "it was killed"
+    )
     rig.collectors.script.extend([learned, broken])
-    results = [await rig.executor.collection().gather("network") for _ in range(3)]
+    results = [await rig.executor.collection().collect("network") for _ in range(3)]
 
     jobs = [job for job in rig.collectors.jobs if isinstance(job, NetworkJob)]
     assert [job.learned for job in jobs] == [(), (kitchen,), (kitchen,)]
@@ -152,9 +154,9 @@ async def test_macs_of_watched_devices_are_sent_with_the_next_snapshot(stranger:
     bar = LearnedPrinter("device:Bar", "192.168.1.40", seen_at, mac_address="00:11:22:0:0:1")
     facts = good_facts("application")
     assert isinstance(facts, ApplicationFacts)
-    rig.collectors.script.append(Collected(replace(facts, learned=(bar,))))
+    rig.collectors.script.append(CollectedFacts(replace(facts, learned=(bar,))))
     for _ in range(2):
-        await rig.executor.collection().gather("application")
+        await rig.executor.collection().collect("application")
 
     jobs = [job for job in rig.collectors.jobs if isinstance(job, ApplicationJob)]
     assert [job.learned for job in jobs] == [(), (bar,)]
@@ -183,7 +185,7 @@ async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
     seen_at = rig.home.clock.now().isoformat()
     memory.write(Memory((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
     rig.collectors.waits_for_release = True
-    gathering = asyncio.create_task(rig.executor.collection().gather("network"))
+    gathering = asyncio.create_task(rig.executor.collection().collect("network"))
     await until(lambda: bool(rig.collectors.jobs))
     memory.write(Memory())
     rig.collectors.release.set()
@@ -292,7 +294,9 @@ async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_pat
     with harness(tmp_path, limits=settings.limits) as home:
         rig = rig_in(home, settings)
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(100))
-        rig.collectors.script.append(Collected(replace(good_facts("application"), fields=many)))
+        rig.collectors.script.append(
+            CollectedFacts(replace(good_facts("application"), fields=many))
+        )
         for number in range(1, 21):
             home.journal.add(command(number, "application"), NOW)
             home.journal.move(home.entry(number), Event.ACCEPTED, NOW)
@@ -301,7 +305,7 @@ async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_pat
             for _ in range(20):
                 await until(lambda: home.outbox.depth().reports > 0)
                 await settle(300)
-                home.submitter.keep_bounds()
+                home.submitter.apply_limits()
                 largest_bytes = max(largest_bytes, home.outbox.depth().size_bytes)
                 item = home.outbox.oldest()
                 assert item is not None
@@ -417,7 +421,7 @@ async def test_collection_without_facts_is_a_failed_report(rig: ExecutorRig) -> 
 
 async def test_an_interrupted_collection_is_a_partial_report(rig: ExecutorRig) -> None:
     broken = replace(good_facts("network"), failures=(Failure("collector", "killed"),))
-    rig.collectors.script.append(Collected(broken, "killed"))
+    rig.collectors.script.append(CollectedFacts(broken, "killed"))
     rig.home.requested(Event.ACCEPTED)
 
     async with running(rig.executor.run):
@@ -458,7 +462,7 @@ async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> N
         rig = rig_in(home, config(limits={"max_report_bytes": 10_000}))
         collected = good_facts("application")
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(200))
-        rig.collectors.script.append(Collected(replace(collected, fields=many)))
+        rig.collectors.script.append(CollectedFacts(replace(collected, fields=many)))
         async with running(rig.executor.run):
             await settle()
             rig.executor.schedule("application")
@@ -479,7 +483,7 @@ async def test_report_that_cannot_be_made_small_enough_is_logged(
         rig = rig_in(home, config(limits={"max_report_bytes": 10_000}))
         many = tuple(Field("\u20ac" * 1000, "s", "available", "\u20ac" * 1000) for _ in range(9))
         facts = replace(good_facts("application"), fields=many)
-        rig.collectors.script.append(Collected(facts))
+        rig.collectors.script.append(CollectedFacts(facts))
         async with running(rig.executor.run):
             await settle()
             rig.executor.schedule("application")
@@ -637,7 +641,7 @@ async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_
     repeated without end.
     """
     rig.home.requested(Event.ACCEPTED)
-    wrong = Collected(good_facts("application"))
+    wrong = CollectedFacts(good_facts("application"))
     rig.collectors.script.extend([wrong, wrong, wrong])
 
     for _ in range(2):
@@ -733,13 +737,13 @@ async def test_a_scheduled_report_without_a_binding_raises_an_error(stranger: Ha
     collection = rig.executor.collection()
 
     with pytest.raises(RuntimeError, match="needs a binding"):
-        collection.report(await collection.gather("network"), None)
+        collection.report(await collection.collect("network"), None)
 
 
 async def test_reports_of_one_collection_have_distinct_ids(rig: ExecutorRig) -> None:
     collection = rig.executor.collection()
 
-    result = await collection.gather("application")
+    result = await collection.collect("application")
     reports = [collection.report(result, None) for _ in range(3)]
 
     assert len({report.report_id for report in reports}) == 3

@@ -20,7 +20,7 @@ from agent.errors import (
 )
 from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State
-from agent.tasks.receive import STREAM_RENEWED_AFTER_S, UNREADABLE_MAX, WAITING_MAX
+from agent.tasks.receive import STREAM_RENEWED_AFTER_S, UNFINISHED_MAX, UNREADABLE_MAX
 from agent.tasks.session.device_session import LONG_POLL_S
 from agent.wire.device_operations import Command
 from tests.fakes.fake_service_client import at_once, for_ever
@@ -64,7 +64,7 @@ async def test_received_commands_are_stored_in_the_journal(home: Harness, answer
 
 async def test_a_repeated_command_is_stored_once(home: Harness) -> None:
     for _ in range(3):
-        home.receiver.take(frame(command(1)))
+        home.receiver.process(frame(command(1)))
 
     assert home.receiver.received == 1
     assert received_ids(home) == [1]
@@ -75,7 +75,7 @@ async def test_a_request_whose_acknowledgement_was_lost_waits_to_be_acknowledged
 ) -> None:
     home.requested(Event.ACCEPTED)
 
-    home.receiver.take(frame(command(1)))
+    home.receiver.process(frame(command(1)))
 
     assert home.entry().state is State.RECEIVED
 
@@ -107,13 +107,13 @@ async def test_a_known_request_never_runs_again_and_a_lost_acknowledgement_is_re
     before = home.requested(*events)
 
     if before.state is State.RECEIVED:
-        home.receiver.take(frame(command(1).model_copy(update={"status": status})))
+        home.receiver.process(frame(command(1).model_copy(update={"status": status})))
         assert home.entry() == before
         return
     async with running(home.acknowledger.run):
         await settle()
         for _ in range(5):
-            home.receiver.take(frame(command(1).model_copy(update={"status": status})))
+            home.receiver.process(frame(command(1).model_copy(update={"status": status})))
             await settle()
 
     assert home.entry() == before
@@ -125,7 +125,7 @@ async def test_a_request_delivered_repeatedly_is_acknowledged_once_a_minute(home
     home.requested(*SUBMITTED)
     async with running(home.acknowledger.run):
         for _ in range(600):
-            home.receiver.take(frame(command(1)))
+            home.receiver.process(frame(command(1)))
             await settle(5)
             home.clock.advance(1)
 
@@ -136,7 +136,7 @@ async def test_a_refused_repeated_acknowledgement_causes_no_recheck(home: Harnes
     home.requested(*SUBMITTED)
     home.client.always["acknowledge"] = Refused(409, None, "finished")
     async with running(home.acknowledger.run, home.enrollment.run):
-        home.receiver.take(frame(command(1)))
+        home.receiver.process(frame(command(1)))
         await until(lambda: len(home.client.named("acknowledge")) == 1)
         await settle()
 
@@ -145,7 +145,7 @@ async def test_a_refused_repeated_acknowledgement_causes_no_recheck(home: Harnes
 
 
 async def test_commands_for_other_bindings_are_counted_and_ignored(home: Harness) -> None:
-    home.receiver.take(frame(command(1, binding_id=OTHER_BINDING), command(2)))
+    home.receiver.process(frame(command(1, binding_id=OTHER_BINDING), command(2)))
 
     assert received_ids(home) == [2]
     assert (home.receiver.for_others, home.receiver.ignored) == (1, 1)
@@ -154,7 +154,7 @@ async def test_commands_for_other_bindings_are_counted_and_ignored(home: Harness
 
 async def test_unreadable_commands_are_counted_and_reported_once(home: Harness) -> None:
     for number in range(100):
-        home.receiver.take(frame(command(2), rejected=(f"kind: unknown {number}",)))
+        home.receiver.process(frame(command(2), rejected=(f"kind: unknown {number}",)))
 
     assert (home.receiver.unreadable, home.receiver.ignored) == (100, 100)
     (problem,) = home.health.problems()
@@ -164,7 +164,7 @@ async def test_unreadable_commands_are_counted_and_reported_once(home: Harness) 
 
 
 async def test_an_expired_command_is_counted_and_not_stored(home: Harness) -> None:
-    home.receiver.take(frame(command(1, expires_at=home.clock.now())))
+    home.receiver.process(frame(command(1, expires_at=home.clock.now())))
 
     assert home.journal.get(UUID(int=1)) is None
     assert (home.receiver.expired, home.receiver.received) == (1, 0)
@@ -244,7 +244,7 @@ async def test_a_stream_of_unreadable_commands_is_closed(home: Harness) -> None:
 async def test_a_received_command_wakes_the_acknowledger(home: Harness) -> None:
     async with running(home.acknowledger.run):
         await settle()
-        home.receiver.take(frame(command(1)))
+        home.receiver.process(frame(command(1)))
         await until(lambda: home.entry().state is State.ACKNOWLEDGED)
 
     assert home.client.named("acknowledge")[0].binding_id == BINDING
@@ -462,15 +462,15 @@ async def test_flood_of_requests_is_refused_and_sets_a_condition(home: Harness) 
             " updated_at) VALUES (?, ?, 'network', ?, 'received', ?, ?)",
             [
                 (str(UUID(int=n)), str(BINDING), *[home.clock.now().isoformat()] * 3)
-                for n in range(WAITING_MAX)
+                for n in range(UNFINISHED_MAX)
             ],
         )
 
-    home.receiver.take(frame(command(999_999), command(1)))
+    home.receiver.process(frame(command(999_999), command(1)))
 
     assert home.journal.get(UUID(int=999_999)) is None
     assert home.codes() == {"requests-flooding"}
     home.journal.move(home.entry(1), Event.REFUSED, home.clock.now())
-    home.receiver.take(frame(command(999_999)))
+    home.receiver.process(frame(command(999_999)))
     assert home.journal.get(UUID(int=999_999)) is not None
     assert home.codes() == set()

@@ -14,7 +14,7 @@ from agent.config.local_hours import parse_local_hours
 from agent.presentation.connectivity.sentences import connection_sentence
 from agent.rules.connectivity.cause import LinkState, Sample
 from agent.rules.connectivity.local_faults import LocalReading, LocalState
-from agent.tasks.local_faults import EVERY_S, LocalFaultRecorder
+from agent.tasks.local_faults import READ_EVERY_S, LocalFaultRecorder
 from agent.tasks.record import SILENT_PROBES_MAX, Recorder
 from agent.wire.payloads.history import Cause
 from tests.fakes.fake_clock import START, FakeClock
@@ -85,11 +85,11 @@ async def test_each_local_fault_is_an_incident_and_no_interruption(record: Recor
     for cause, name, begin_s, end_s in spans:
         (incident,) = (incident for incident in history.incidents if incident.subject == name)
         assert incident.cause == cause
-        assert 0 <= seconds(incident.began_at) - begin_s <= EVERY_S + HEARTBEAT_S
+        assert 0 <= seconds(incident.began_at) - begin_s <= READ_EVERY_S + HEARTBEAT_S
         if end_s > 7200.0:
             assert incident.ended_at is None
         else:
-            assert 0 <= seconds(incident.ended_at) - end_s <= EVERY_S + HEARTBEAT_S
+            assert 0 <= seconds(incident.ended_at) - end_s <= READ_EVERY_S + HEARTBEAT_S
     assert connection_sentence(history, path.clock.now()).startswith("no interruption since")
 
 
@@ -100,10 +100,10 @@ async def test_local_faults_are_read_every_five_minutes_with_a_heartbeat(record:
         await path.play(recorder, 7200.0)
     gaps = [after - before for before, after in zip(local.reads, local.reads[1:], strict=False)]
     assert local.reads[0] >= 60.0  # not in the minute after the start
-    assert all(EVERY_S <= gap <= EVERY_S + HEARTBEAT_S + 1 for gap in gaps)
-    assert len(gaps) >= 7200 // (EVERY_S + HEARTBEAT_S) - 1
+    assert all(READ_EVERY_S <= gap <= READ_EVERY_S + HEARTBEAT_S + 1 for gap in gaps)
+    assert len(gaps) >= 7200 // (READ_EVERY_S + HEARTBEAT_S) - 1
     # The recorder has no timer of its own: only the simulated path sleeps.
-    assert path.clock.slept.count(EVERY_S) == 0
+    assert path.clock.slept.count(READ_EVERY_S) == 0
 
 
 async def test_local_faults_are_read_during_an_interruption(record: Record) -> None:
@@ -157,7 +157,7 @@ async def test_a_local_fault_ends_when_quiet_hours_begin(record: Record) -> None
     async with running(path, local, record, quiet_hours=hours) as recorder:
         await path.play(recorder, 7000.0)
         (incident,) = recorder.history(START).incidents
-    assert 0 <= seconds(incident.ended_at) - 3600.0 <= EVERY_S + HEARTBEAT_S
+    assert 0 <= seconds(incident.ended_at) - 3600.0 <= READ_EVERY_S + HEARTBEAT_S
 
 
 async def test_processor_throttling_is_an_event(record: Record) -> None:

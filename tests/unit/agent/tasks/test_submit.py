@@ -78,7 +78,7 @@ async def test_a_backlog_is_sent_slowly_and_oldest_first(home: Harness) -> None:
         home.clock.advance(1)
         queue_small(home, number)
     began = home.clock.elapsed_s
-    home.submitter.keep_bounds()
+    home.submitter.apply_limits()
     assert home.codes() == {"reports-waiting"}
 
     async with running(home.submitter.run):

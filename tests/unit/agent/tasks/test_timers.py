@@ -83,7 +83,7 @@ async def test_planning_anew_sends_a_heartbeat_and_reschedules_the_reports() -> 
     timers, requested_kinds = scheduler(
         heartbeats, 3600, network="0 4 * * *", application="*/5 * * * *"
     )
-    timers.plan_anew()  # must have no effect before the start
+    timers.reschedule()  # must have no effect before the start
     timers.start()
     wrong_time = datetime.now().astimezone() + timedelta(days=365)
     for kind in ("network", "application"):
@@ -91,7 +91,7 @@ async def test_planning_anew_sends_a_heartbeat_and_reschedules_the_reports() -> 
 
     for _ in range(3):
         before = heartbeats.count
-        timers.plan_anew()
+        timers.reschedule()
         while heartbeats.count == before:  # noqa: ASYNC110 - APScheduler sends the heartbeat
             await asyncio.sleep(0.001)
     jobs = timers._scheduler.get_jobs()
@@ -221,11 +221,11 @@ async def test_changes_in_quick_succession_are_written_once(tmp_path: Path) -> N
         await settle()
         assert polls == []
         for _ in range(5):
-            writer.changed()
+            writer.note_change()
         await until(lambda: len(polls) == 1)
         await settle()
         assert len(polls) == 1
-        writer.changed()
+        writer.note_change()
         await until(lambda: len(polls) == 2)
 
     assert file.read() == STATUS
@@ -285,15 +285,15 @@ async def test_scheduled_reports_stop_when_disk_space_is_scarce(home: Harness) -
     disk, requested_kinds = FakeDisk(home.state.path), []
     floor = DiskFloor(disk, home.health, requested_kinds.append)
 
-    floor.report_due("network")
-    floor.report_due("application")
+    floor.start_or_skip("network")
+    floor.start_or_skip("application")
     assert requested_kinds == []
     (problem,) = home.health.problems()
     assert problem.code == "disk-scarce"
-    assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
+    assert problem.detail == "0 MiB are free, scheduled reports skipped: 2"
 
     disk.free_space_bytes = DISK_FLOOR_BYTES
-    floor.report_due("network")
+    floor.start_or_skip("network")
     assert requested_kinds == ["network"]
     assert home.codes() == set()
     assert home.state.free_bytes() > 0

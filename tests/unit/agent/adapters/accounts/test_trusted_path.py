@@ -125,10 +125,10 @@ def test_users_outside_of_a_user_namespace_have_the_overflow_uid(tmp_path: Path)
     (tmp_path / "sys/kernel").mkdir(parents=True)
     (tmp_path / "sys/kernel/overflowuid").write_text("65534\n")
     (tmp_path / "self/uid_map").write_text("         0       1000          1\n")
-    assert accounts.unmapped_owners(tmp_path) == {65534}
+    assert accounts.ids_of_unmapped_users(tmp_path) == {65534}
     (tmp_path / "self/uid_map").write_text("         0          0 4294967295\n")
-    assert accounts.unmapped_owners(tmp_path) == frozenset()
-    assert accounts.unmapped_owners(tmp_path / "none") == frozenset()
+    assert accounts.ids_of_unmapped_users(tmp_path) == frozenset()
+    assert accounts.ids_of_unmapped_users(tmp_path / "none") == frozenset()
 
 
 def test_a_primary_group_of_two_users_is_not_private(monkeypatch: pytest.MonkeyPatch) -> None:

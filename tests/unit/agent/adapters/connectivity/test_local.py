@@ -185,7 +185,7 @@ async def test_a_closed_port_is_reported_as_a_missing_browser() -> None:
     port = server.sockets[0].getsockname()[1]
     server.close()
     await server.wait_closed()
-    fault = await kiosk_page.read_page(f"http://localhost:{port}")
+    fault = await kiosk_page.read_page_fault(f"http://localhost:{port}")
     assert fault == "no browser listens at kiosk_debug_url"
 
 

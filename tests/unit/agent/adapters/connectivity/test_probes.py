@@ -310,10 +310,10 @@ def test_the_first_change_is_reported_at_once_and_further_ones_together() -> Non
         began_s = loop.time()
         coalescer = Coalescer(lambda: calls.append(loop.time() - began_s))
         for _ in range(3):
-            coalescer.changed()
+            coalescer.note_change()
         await asyncio.sleep(5 * COALESCE_S)
-        coalescer.changed()
-        coalescer.changed()
+        coalescer.note_change()
+        coalescer.note_change()
         coalescer.close()
         await asyncio.sleep(5 * COALESCE_S)
         assert calls == pytest.approx([0, COALESCE_S, 5 * COALESCE_S])

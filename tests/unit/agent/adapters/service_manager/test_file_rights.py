@@ -216,7 +216,7 @@ class FakeRights:
     created: list[Path] = field(default_factory=list)
     protected: list[Path] = field(default_factory=list)
 
-    def make_closed(self, directory: Path) -> None:
+    def create_protected(self, directory: Path) -> None:
         directory.mkdir()
         self.created.append(directory)
 

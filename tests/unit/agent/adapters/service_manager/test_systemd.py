@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.adapters.service_manager.commands import checked, run_program
+from agent.adapters.service_manager.commands import run_checked, run_program
 from agent.adapters.service_manager.contract import (
     NotPermitted,
     ServiceManagerError,
@@ -284,4 +284,4 @@ def test_failing_command_raises_an_error_with_its_output() -> None:
     with pytest.raises(ServiceManagerError, match="no venue-agent-nonexistent"):
         run_program("venue-agent-nonexistent")
     with pytest.raises(ServiceManagerError, match=r"^ls .*: .*No such file"):
-        checked(run_program, "ls", "/nonexistent/venue-agent")
+        run_checked(run_program, "ls", "/nonexistent/venue-agent")

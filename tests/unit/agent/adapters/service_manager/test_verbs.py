@@ -28,7 +28,7 @@ class FakeService:
     """A service manager that records its calls. The files of the service are below ``home``."""
 
     home: Path
-    names_the_key_file: bool = False
+    has_key_path_in_config: bool = False
     calls: list[str] = field(default_factory=list)
     protected: list[Path] = field(default_factory=list)
     had_key_at_prepare: bool = False
@@ -37,7 +37,7 @@ class FakeService:
     def paths(self) -> ServicePaths:
         etc = self.home / "etc"
         return ServicePaths(
-            etc / "config.toml", etc / "api-key", self.home / "state", self.names_the_key_file
+            etc / "config.toml", etc / "api-key", self.home / "state", self.has_key_path_in_config
         )
 
     def require_rights(self) -> None:
@@ -80,16 +80,16 @@ def options(tmp_path: Path) -> InstallOptions:
     return InstallOptions(URL, LOCATION, key)
 
 
-@pytest.mark.parametrize("names_the_key_file", [True, False])
+@pytest.mark.parametrize("has_key_path_in_config", [True, False])
 def test_the_first_installation_writes_a_configuration_and_starts(
-    tmp_path: Path, options: InstallOptions, names_the_key_file: bool
+    tmp_path: Path, options: InstallOptions, has_key_path_in_config: bool
 ) -> None:
-    service = FakeService(tmp_path, names_the_key_file)
+    service = FakeService(tmp_path, has_key_path_in_config)
     assert install(service, options) == 0
     paths = service.paths
     settings = tomllib.loads(paths.config.read_text())["service"]
     assert (settings["base_url"], settings["location_id"]) == (URL, LOCATION)
-    assert settings.get("api_key_file") == (str(paths.api_key) if names_the_key_file else None)
+    assert settings.get("api_key_file") == (str(paths.api_key) if has_key_path_in_config else None)
     assert paths.api_key.read_text() == "key-1\n"
     assert paths.api_key.stat().st_mode & 0o077 == 0
     assert service.protected == [paths.api_key, paths.config]
@@ -239,7 +239,7 @@ def test_purge_keeps_other_files_beside_the_configuration(
 
 @given(st.text(min_size=1, max_size=128))
 def test_any_location_is_read_back_unchanged_or_refused(location: str) -> None:
-    paths = ServicePaths(Path("/c"), Path("/k"), Path("/s"), names_the_key_file=False)
+    paths = ServicePaths(Path("/c"), Path("/k"), Path("/s"), has_key_path_in_config=False)
     try:
         text = config_text(InstallOptions(URL, location), paths)
     except ConfigError:

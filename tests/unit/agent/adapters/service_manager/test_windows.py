@@ -19,7 +19,7 @@ from agent.adapters.service_manager.windows.host import (
     ReadyNotifier,
 )
 from agent.adapters.service_manager.windows.rights import SYSTEM, Security
-from agent.adapters.service_manager.windows.service import WindowsService, quoted
+from agent.adapters.service_manager.windows.service import WindowsService, join_command_line
 
 PROGRAM = (r"C:\Program Files\venue-agent\venue-agent.exe",)
 
@@ -100,7 +100,7 @@ class FakeControl:
     def protect(self, path: Path) -> None:
         self.protected.append(path)
 
-    def make_closed(self, directory: Path) -> None:
+    def create_protected(self, directory: Path) -> None:
         directory.mkdir()
         self.protected.append(directory)
 
@@ -263,7 +263,7 @@ def test_service_actions_without_permission_change_nothing(tmp_path: Path, actio
 
 
 def test_the_program_is_quoted_even_without_a_space() -> None:
-    assert quoted(("C:\\agent.exe", "run", "a b")) == '"C:\\agent.exe" run "a b"'
+    assert join_command_line(("C:\\agent.exe", "run", "a b")) == '"C:\\agent.exe" run "a b"'
 
 
 @dataclass

@@ -223,8 +223,8 @@ def test_a_failed_transaction_is_rolled_back(database: Database) -> None:
         fail_after(database, "INSERT INTO counters VALUES ('a', 1)")
 
     assert database.counters() == {}
-    database.count("a", 2)
-    database.count("a")
+    database.increase_counter("a", 2)
+    database.increase_counter("a")
     assert database.counters() == {"a": 3}
 
 
@@ -243,7 +243,7 @@ def test_a_failed_commit_is_rolled_back_and_the_next_transaction_works(database:
         connection.execute("INSERT INTO children VALUES (1)")  # detected at the commit
 
     assert database.query("SELECT * FROM children") == []
-    database.count("a")
+    database.increase_counter("a")
     assert database.counters() == {"a": 1}
 
 
@@ -251,7 +251,7 @@ def test_original_error_is_raised_if_sqlite_has_already_rolled_back(database: Da
     with pytest.raises(KeyError):
         fail_after(database, "ROLLBACK")  # as SQLite does when the disk is full
 
-    database.count("a")
+    database.increase_counter("a")
 
 
 def test_quarantine_database_returns_the_number_of_unsent_reports(state: StateDirectory) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agent import __version__
 from agent.adapters import machine
-from agent.adapters.identity import Identity
+from agent.adapters.identity import IdentityFile
 from agent.adapters.storage.device_record import (
     Binding,
     DeviceRecord,
@@ -16,9 +16,9 @@ from agent.adapters.storage.device_record import (
 )
 from agent.adapters.storage.state import StateDirectory
 from agent.config.model import LocalConfig
-from agent.device_setup import device_at_start
+from agent.device_setup import load_or_create_device
 from agent.errors import StateError
-from agent.reporting import environment_here
+from agent.reporting import describe_environment
 from tests.unit.agent.samples import BASE_URL, config, record
 
 THIS_MACHINE, OTHER_MACHINE = "fingerprint-here", "fingerprint-there"
@@ -36,15 +36,15 @@ def file(state: StateDirectory) -> DeviceRecordFile:
 
 def start(
     state: StateDirectory, fingerprint: str = THIS_MACHINE, **changes: str
-) -> tuple[DeviceRecord, bool, Identity]:
+) -> tuple[DeviceRecord, bool, IdentityFile]:
     """Load the record as the agent does at its start.
 
     Return the record, whether the disk is a copy, and the identity. ``changes`` are keys of the
     configuration.
     """
-    identity = Identity(state)
+    identity = IdentityFile(state)
     file = DeviceRecordFile(state)
-    return *device_at_start(config(**changes), file, identity, fingerprint), identity
+    return *load_or_create_device(config(**changes), file, identity, fingerprint), identity
 
 
 def test_a_saved_device_record_is_loaded_unchanged(
@@ -150,7 +150,7 @@ def test_a_record_without_a_fingerprint_gets_a_fingerprint_and_is_not_a_clone(
 
 def test_a_copied_disk_is_a_new_device(state: StateDirectory, file: DeviceRecordFile) -> None:
     file.save(BOUND_RECORD)
-    old = Identity(state).load_or_create()
+    old = IdentityFile(state).load_or_create()
 
     device, is_clone, identity = start(state, OTHER_MACHINE)
 
@@ -170,7 +170,7 @@ def test_a_copied_disk_without_a_key_is_a_new_device_too(
 
 
 def test_a_damaged_record_does_not_change_the_key(state: StateDirectory) -> None:
-    key = Identity(state).load_or_create()
+    key = IdentityFile(state).load_or_create()
     (state.path / "device.json").write_bytes(b"garbage")
 
     _, is_clone, identity = start(state)
@@ -199,7 +199,7 @@ def test_the_configured_install_id_takes_precedence(
     file.save(BOUND_RECORD)
     configured = config(device={"legacy_install_id": "till-3"})
 
-    device, _ = device_at_start(configured, file, Identity(state), THIS_MACHINE)
+    device, _ = load_or_create_device(configured, file, IdentityFile(state), THIS_MACHINE)
 
     assert device.legacy_install_id == "till-3"
     assert device.binding == BOUND_RECORD.binding
@@ -225,7 +225,7 @@ def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
 
 def test_platform_and_user_agent_have_the_form_of_the_contract() -> None:
     assert machine.service_platform() in {"linux", "macos", "windows"}
-    environment = environment_here(LocalConfig())
+    environment = describe_environment(LocalConfig())
     start = re.escape(f"venue-agent/{__version__} ({platform.system()} ")
     assert re.fullmatch(rf"{start}\S.*; \S.*\)", environment.user_agent)
 
@@ -249,10 +249,10 @@ def test_the_journal_is_set_aside_if_the_device_or_the_service_has_changed(
     file.save(BOUND_RECORD)
     calls: list[int] = []
 
-    device_at_start(
+    load_or_create_device(
         config(**change),
         file,
-        Identity(state),
+        IdentityFile(state),
         fingerprint,
         quarantine_journal=lambda: calls.append(1),
     )

@@ -19,7 +19,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from agent.adapters.storage.state import StateDirectory
-with StateDirectory(Path(sys.argv[1])).hold():
+with StateDirectory(Path(sys.argv[1])).lock():
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -49,9 +49,9 @@ def test_state_directory_that_cannot_be_created_raises_an_error(tmp_path: Path) 
 
 def test_a_second_holder_is_refused_with_the_pid_of_the_first(state: StateDirectory) -> None:
     with (
-        state.hold(),
+        state.lock(),
         pytest.raises(StateError, match=rf"another agent \(process {os.getpid()}\)"),
-        state.hold(),
+        state.lock(),
     ):
         pytest.fail("held twice")
 
@@ -66,14 +66,14 @@ def test_a_state_directory_is_locked_until_its_process_ends(state: StateDirector
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
         assert state.holder() == other.pid
-        with pytest.raises(StateError, match=f"process {other.pid}"), state.hold():
+        with pytest.raises(StateError, match=f"process {other.pid}"), state.lock():
             pytest.fail("held twice")
         other.stdin.close()
         other.wait(10)
 
     assert state.holder() is None
     assert read_pid(state.path) == other.pid
-    with state.hold():
+    with state.lock():
         assert state.holder() == os.getpid()
 
 
@@ -88,7 +88,7 @@ def test_a_killed_holder_leaves_no_lock(state: StateDirectory) -> None:
         other.kill()
         other.wait(10)
 
-    with state.hold():
+    with state.lock():
         assert read_pid(state.path) == os.getpid()
 
 
@@ -102,7 +102,7 @@ def test_an_invalid_pid_in_the_lock_file_is_ignored(state: StateDirectory, conte
     (state.path / "agent.lock").write_text(content)
 
     assert state.holder() is None
-    with state.hold():
+    with state.lock():
         assert state.holder() == os.getpid()
 
 
@@ -111,7 +111,7 @@ def test_lock_file_that_cannot_be_opened_raises_an_error(state: StateDirectory) 
 
     with (
         pytest.raises(StateError, match=r"agent\.lock is a directory, .*: remove it"),
-        state.hold(),
+        state.lock(),
     ):
         pytest.fail("held a directory")
 

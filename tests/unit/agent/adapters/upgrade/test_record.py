@@ -30,7 +30,7 @@ def test_a_failed_upgrade_names_both_versions_the_reason_and_the_time(file: Path
     file.write_text(FAILED_RECORD)
     upgrade = read_upgrade()
     assert upgrade is not None
-    assert upgrade.sentence(NOW) == (
+    assert upgrade.describe(NOW) == (
         "version 1.1.0 did not reach the service; 1.0.0 runs again since 14:02"
     )
     assert upgrade.log == "try 3: refused"
@@ -41,7 +41,7 @@ def test_a_pending_upgrade_is_being_verified(file: Path) -> None:
     file.write_text(PENDING_RECORD)
     upgrade = read_upgrade()
     assert upgrade is not None
-    assert upgrade.sentence(NOW) == "version 1.1.0 is being verified since 22 Nov 14:02"
+    assert upgrade.describe(NOW) == "version 1.1.0 is being verified since 22 Nov 14:02"
     assert upgrade.advice == ""
 
 
@@ -50,7 +50,7 @@ def test_an_upgrade_is_incomplete_while_the_kept_version_is_selected(file: Path)
     record.SELECTED.symlink_to("venue-agent.previous")
     upgrade = read_upgrade()
     assert upgrade is not None
-    assert upgrade.sentence(NOW) == "the upgrade to 1.1.0 is not complete; 1.0.0 runs"
+    assert upgrade.describe(NOW) == "the upgrade to 1.1.0 is not complete; 1.0.0 runs"
     assert "dpkg --configure -a" in upgrade.advice
 
 

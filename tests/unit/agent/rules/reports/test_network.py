@@ -7,7 +7,7 @@ from hypothesis import given
 
 from agent.config.model import LocalConfig
 from agent.presentation.watched_devices import located_devices
-from agent.reporting import environment_here
+from agent.reporting import describe_environment
 from agent.rules.reports.context import ReportContext, identity_of
 from agent.rules.reports.network import completeness, network_report, outcome_of
 from agent.wire.codec import decode, encode, to_plain
@@ -22,7 +22,7 @@ CONTEXT = ReportContext(
     report_id="0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10",
     finished_at="2026-11-20T19:04:15+00:00",
     identity=identity_of(organization_id="org-0001", location_id=None, install_id="install-1"),
-    environment=environment_here(LocalConfig()),
+    environment=describe_environment(LocalConfig()),
 )
 SUCCEEDED = facts.SourceState("succeeded")
 CLEAN = facts.NetworkFacts(

@@ -37,11 +37,11 @@ async def test_a_heartbeat_without_a_binding_raises_an_error(stranger: Harness) 
 
 async def test_tasks_that_wait_for_a_recheck_continue_after_the_recheck(home: Harness) -> None:
     waiting = [asyncio.create_task(home.session.recheck_binding()) for _ in range(2)]
-    await home.session.wait_for_recheck()
+    await home.session.wait_for_recheck_request()
     await settle()
     assert not any(task.done() for task in waiting)
 
-    late_wait = asyncio.create_task(home.session.wait_for_recheck())
+    late_wait = asyncio.create_task(home.session.wait_for_recheck_request())
 
     # `late_wait` waits for the next recheck. This shows that the first recheck is finished, so the
     # tasks in `waiting` end.

@@ -16,7 +16,7 @@ from agent.errors import (
     StateError,
 )
 from agent.rules import retry
-from agent.tasks.session.enrollment import explain, sign_up
+from agent.tasks.session.enrollment import enroll_with_challenge, explain
 from agent.wire.device_operations import ChallengeReply, EnrollmentRecord, EnrollRequest
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, config, record
 from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
@@ -52,7 +52,7 @@ async def test_an_unbound_device_enrolls_and_is_bound(stranger: Harness) -> None
 
 
 async def test_an_enrollment_sends_the_signature_of_the_nonce(stranger: Harness) -> None:
-    await sign_up(
+    await enroll_with_challenge(
         stranger.enrollment.config,
         key := stranger.identity.load_or_create(),
         "install-1",
@@ -413,7 +413,7 @@ async def test_sign_up_raises_the_error_of_its_client(stranger: Harness) -> None
     stranger.client.script["challenge"].append(CredentialRefused("unknown key"))
 
     with pytest.raises(CredentialRefused):
-        await sign_up(
+        await enroll_with_challenge(
             stranger.enrollment.config,
             stranger.identity.load_or_create(),
             "install-1",
@@ -426,7 +426,9 @@ async def test_sign_up_on_the_command_line_does_not_retry(stranger: Harness) -> 
     key = stranger.identity.load_or_create()
 
     async def ask() -> EnrollmentRecord:
-        return await sign_up(stranger.enrollment.config, key, "install-1", stranger.client)
+        return await enroll_with_challenge(
+            stranger.enrollment.config, key, "install-1", stranger.client
+        )
 
     with pytest.raises(ServiceUnavailable):
         await ask()
