@@ -126,7 +126,7 @@ def numeric_order(address: str) -> tuple[int, int, str]:
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return (9, 0, address)
+        return (9, 0, address)  # after all addresses
     return (parsed.version, int(parsed), address)
 
 

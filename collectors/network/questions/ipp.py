@@ -11,7 +11,7 @@ from collectors.network.printers.device_id import SERIAL_KEYS, model_of, parse_d
 from collectors.network.questions.connection import connect
 from collectors.shared import ipp
 from collectors.shared.addresses import join_host_port
-from collectors.shared.http import HttpError, HttpReply, exchange, post_request
+from collectors.shared.http import HttpError, HttpReply, build_post_request, exchange
 from collectors.shared.text import clean_text
 
 BODY_MAX_BYTES = 256 * 1024
@@ -107,7 +107,7 @@ async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
     question = ipp.encode_request(
         ipp.GET_PRINTER_ATTRIBUTES, requested=ATTRIBUTES, printer_uri=f"{scheme}://{host}/{queue}"
     )
-    request = post_request(host, f"/{queue}", ipp.CONTENT_TYPE, question)
+    request = build_post_request(host, f"/{queue}", ipp.CONTENT_TYPE, question)
     address, port, connection = open_port.address, open_port.port, open_port.connection
     async with connect(address, port, is_tls=is_tls, connection=connection) as (reader, writer):
         return await exchange(reader, writer, request, BODY_MAX_BYTES)

@@ -1,6 +1,6 @@
 """Limits how fast addresses are contacted, because bursts trigger security alarms.
 
-Pure: callers pass ``now``, in seconds of a monotonic clock.
+No I/O: callers pass ``now``, in seconds of a monotonic clock.
 """
 
 from dataclasses import dataclass

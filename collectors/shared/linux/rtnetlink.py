@@ -1,4 +1,4 @@
-"""Parses rtnetlink messages of the Linux kernel (rtnetlink(7), linux/rtnetlink.h). Pure.
+"""Parses rtnetlink messages of the Linux kernel (rtnetlink(7), linux/rtnetlink.h). No I/O.
 
 All functions accept arbitrary bytes. They leave out entries that are incomplete or malformed.
 """

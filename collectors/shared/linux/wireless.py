@@ -41,5 +41,5 @@ def access_point_mac(raw: bytes) -> str | None:
     Returns None for the addresses that drivers report without a connection: 00:00:00:00:00:00,
     44:44:44:44:44:44 and group addresses such as ff:ff:ff:ff:ff:ff.
     """
-    is_access_point = len(raw) == 6 and any(raw) and not raw[0] & 1 and raw != b"D" * 6
+    is_access_point = len(raw) == 6 and any(raw) and not raw[0] & 1 and raw != b"\x44" * 6
     return raw.hex(":") if is_access_point else None
