@@ -1,4 +1,4 @@
-"""Joins the facts of this machine, the scan, mDNS and the queries by host and by port. Pure.
+"""Joins the facts of this machine, the scan, mDNS and the queries by host and by port. No I/O.
 
 Printer matching, the list of endpoints and the list of hosts all read the joined observations.
 """
@@ -108,7 +108,8 @@ class _Join:
         self._answers: defaultdict[Key, list[Evidence]] = defaultdict(list)
         self._answered_names: dict[str, str] = {}
         self._models: dict[str, str] = {}
-        # If two interfaces have the same gateway, the first one has the better route to it.
+        # If two interfaces have the same gateway, the first one has the better route to it. It is
+        # entered last, so it replaces the other one.
         self._routes = {a: i for i in reversed(local.in_use) for a in i.interface.gateways}
         self._own = {address: i for i in local.in_use for address in i.addresses}
 
@@ -124,9 +125,9 @@ class _Join:
                 self._services_of[address].append(service)
             if service.type == "_device-info._tcp" and not service.is_hearsay:
                 # This service describes the whole device. It usually has no port.
-                model = txt_model(service)
                 addresses = service.addresses or (service.announcer,)
-                self._models |= dict.fromkeys(addresses, model) if model else {}
+                if model := txt_model(service):
+                    self._models |= dict.fromkeys(addresses, model)
         for service in convincing:
             for address in service.addresses:
                 self._names[address].append(service.hostname)

@@ -1,4 +1,4 @@
-"""Assembles the report's lists of hosts and endpoints from all observations. Pure."""
+"""Assembles the report's lists of hosts and endpoints from all observations. No I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -128,7 +128,9 @@ def by_importance(
 
 
 def _order(host: HostObservation) -> tuple[int, int, int, str]:
-    rank = 0 if "local" in host.sources else 1 if "gateway" in host.sources else 2
+    rank = 1 if "gateway" in host.sources else 2
+    if "local" in host.sources:
+        rank = 0
     return (rank, *numeric_order(host.address))
 
 

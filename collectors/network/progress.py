@@ -1,4 +1,4 @@
-"""Computes the facts of a report from what a run has collected so far. Pure."""
+"""Computes the facts of a report from what a run has collected so far. No I/O."""
 
 from dataclasses import replace
 from typing import Final, Literal

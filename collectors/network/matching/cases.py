@@ -1,5 +1,5 @@
 """Answers two questions about each network printer: where does the print system send a job now, and
-which device is the printer? The answers select a row of the table of verdicts. Pure.
+which device is the printer? The answers select a row of the table of verdicts. No I/O.
 """
 
 import ipaddress
@@ -19,7 +19,7 @@ from collectors.network.matching.recognise import (
     may_have_mac,
 )
 from collectors.network.matching.symptoms import OutOfReach
-from collectors.network.matching.table import IdentityAt, Occupant, Port, Situation
+from collectors.network.matching.table import IdentityAt, Occupant, PortStatus, Situation
 from collectors.network.observations import KnownPrinter, Observations, PortObservation
 from collectors.network.scan.scan import PortState
 from collectors.shared.addresses import PRINT_PORTS, Network, parse_networks
@@ -28,7 +28,7 @@ _Key = tuple[str, int | None]  # an address and a port
 _Choice = tuple[_Key, Device]
 _USUAL_PREFIX = 24
 _LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
-_PORTS: tuple[Port, ...] = ("open", "not tried", "refused", "silent")
+_PORT_STATUSES_BEST_FIRST: tuple[PortStatus, ...] = ("open", "not tried", "refused", "silent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +61,15 @@ class Case:
         If some of these devices are identified by their MAC, only these are returned, because a MAC
         is the strongest evidence.
         """
-        other_matches = [match for match in self.matches if match.device is not self.device]
-        by_mac = tuple(
-            other_match
-            for other_match in other_matches
-            if other_match.by == "MAC" and not other_match.is_by_name
-        )
+        others = [match for match in self.matches if match.device is not self.device]
+        by_mac = tuple(m for m in others if m.by == "MAC" and not m.is_mac_from_host_name)
         if self.observation is not None and self.observation.contact == "open":
-            # The open port may be on another interface of the same device. So a MAC in the host
-            # name is no evidence of a device elsewhere. If the device at the destination has an
-            # identity of the printer, only a MAC is such evidence.
-            other_matches = [
-                e
-                for e in other_matches
-                if not (e.is_by_name or self.comparison.has_shared_identity)
-            ]
-        return by_mac or tuple(other_matches)
+            # The device with the open port and the device elsewhere may be two interfaces of one
+            # printer. So a MAC from the host name does not count. If the device with the open port
+            # shares an identity with the printer, only an observed MAC counts.
+            is_shared = self.comparison.has_shared_identity
+            others = [m for m in others if not (m.is_mac_from_host_name or is_shared)]
+        return by_mac or tuple(others)
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -90,7 +83,7 @@ class Case:
             return self.comparison.by
         return next((match.by for match in self.matches if match.device is device), None)
 
-    def prints_to(self, device: Device) -> bool:
+    def may_print_to(self, device: Device) -> bool:
         return self.device is device and self.comparison.likeness != "different"
 
 
@@ -107,12 +100,14 @@ class Reach:
     def attempts(self, address: str, port: int) -> tuple[PortState, ...]:
         """Return the results of all connections to a port, oldest first.
 
-        An address that was scanned without any answer does not answer on this port either.
+        If the scan tried the address and nothing answered, the only result is "no-answer".
         """
-        last = self.contact(address, port)
-        if last is None and address not in self._scanned and _is_in(address, self._networks):
-            last = "no-answer"
-        return self._attempts.get((address, port)) or ((last,) if last else ())
+        if attempts := self._attempts.get((address, port)):
+            return attempts
+        contact = self.contact(address, port)
+        if contact is None and address not in self._scanned and _is_in(address, self._networks):
+            contact = "no-answer"
+        return (contact,) if contact else ()
 
     def contact(self, address: str, port: int) -> PortState | None:
         host = self._scanned.get(address)
@@ -123,15 +118,18 @@ class Reach:
         return host is not None and host.is_answering
 
     def obstacle(self, address: str) -> OutOfReach:
-        """Return why this machine cannot print to an address; "" if it can."""
+        """Return why this machine cannot print to an address; "" if it can.
+
+        IPv6 addresses count as near.
+        """
         if _is_in(address, (_LINK_LOCAL,)):
             return "link-local"
         nearby = (*self._own_networks, *self._networks)
         is_near = ":" in address or not self._own_networks or _is_in(address, nearby)
         if is_near or self.is_answering(address):
             return ""
-        is_masked = _is_in(address, tuple(map(_usual_network, self._own_networks)))
-        return "wrong mask" if is_masked else "other network"
+        usual_networks = tuple(map(_usual_network, self._own_networks))
+        return "wrong mask" if _is_in(address, usual_networks) else "other network"
 
 
 class Cases:
@@ -173,8 +171,8 @@ class Cases:
     def owner(self, case: Case, device: Device) -> tuple[str, str] | None:
         """Return the name of another printer that certainly is ``device``, and the evidence.
 
-        A printer that is set up with another address of the device does not count, because it has
-        not moved to the address of ``case``.
+        A printer that prints to ``device`` at an address other than that of ``case`` is skipped,
+        because it has not moved to the address of ``case``.
         """
         for other in self.others(case):
             has_other_address = other.device is device and other.address != case.address
@@ -183,10 +181,8 @@ class Cases:
         return None
 
     def situation(self, case: Case) -> Situation:
-        count = len(case.elsewhere)
-        identity_place: IdentityAt = (
-            "nowhere" if not count else "elsewhere" if count == 1 else "at several"
-        )
+        places: tuple[IdentityAt, ...] = ("nowhere", "elsewhere", "at several")
+        identity_place = places[min(len(case.elsewhere), 2)]
         if case.rivals:
             return Situation("several", None, None, identity_place)
         if not case.address:
@@ -213,12 +209,12 @@ class Cases:
             return "this printer" if case.comparison.likeness == "same" else "unknown"
         return "another printer" if self.owner(case, device) else "another device"
 
-    def _destination_state(self, case: Case) -> Port:
+    def _destination_state(self, case: Case) -> PortStatus:
         if case.port is None and case.device is not None:
             return "refused" if case.device.is_alive else "silent"  # the device has no print port
         return self._port_state(case.address, case.port)
 
-    def _port_state(self, address: str, port: int | None) -> Port:
+    def _port_state(self, address: str, port: int | None) -> PortStatus:
         if attempts := self.reach.attempts(address, port or 0):
             return "silent" if attempts[-1] == "no-answer" else attempts[-1]
         return "not tried"
@@ -259,7 +255,7 @@ class Cases:
         """
         device = self.index.at(address)
         is_other = device and compare(printer, device, self.index).likeness == "different"
-        return _PORTS.index(self._port_state(address, port)), bool(is_other)
+        return _PORT_STATUSES_BEST_FIRST.index(self._port_state(address, port)), bool(is_other)
 
     def _usable(self, keys: Sequence[_Key]) -> list[_Key]:
         """Leave out IPv6 addresses that were not tried, if there are IPv4 addresses."""
@@ -291,18 +287,20 @@ class Cases:
         for fits in criteria:
             candidates = [candidate for candidate in candidates if fits(candidate[1])] or candidates
         devices = tuple(dict.fromkeys(device for _, device in candidates))
-        return [key for key, _ in candidates] or keys, devices if len(devices) > 1 else ()
+        remaining_keys = [key for key, _ in candidates] or keys
+        return remaining_keys, devices if len(devices) > 1 else ()
 
     def _observation(
         self, printer: KnownPrinter, device: Device | None, address: str, port: int | None
     ) -> PortObservation | None:
         """Return the observation of the destination's port.
 
-        If the destination has no port, the observation of the best port is returned.
+        If the destination has no port, the observation of the best port is returned. It may be at
+        another address of the device if the printer has a UUID, which identifies its port.
         """
         if port is not None or device is None:
             return self._ports.get((address, port or 0))
-        return choose_port(
+        return choose_observation(
             printer, [e for e in device.observations if e.address == address or printer.uuid]
         )
 
@@ -316,13 +314,13 @@ def located_addresses(known: Sequence[KnownPrinter], observed: Observations) -> 
     ).addresses
 
 
-def choose_port(
+def choose_observation(
     printer: KnownPrinter, observations: Sequence[PortObservation]
 ) -> PortObservation | None:
-    """Return the best port to print to.
+    """Return the observation of the best port to print to.
 
-    If the printer's setup has a port, only this port is returned. Otherwise it is a port that gives
-    the printer's UUID or DNS-SD name (`is_own`), or else a usual print port.
+    If the printer's setup has a port, it is of this port. Otherwise it is of a port that gives the
+    printer's UUID or DNS-SD name (`is_own`), or else of a usual print port.
     """
     if printer.port is not None:
         observations = [

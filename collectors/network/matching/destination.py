@@ -1,8 +1,8 @@
-"""Resolves where the print system sends a job now: an address and a port, or why that fails. Pure.
+"""Resolves where the print system sends a job now: an address and a port, or why that fails.
 
-Host names are resolved before, with the system's resolver (`collectors/network/printers/names.py`).
-mDNS names and DNS-SD services are resolved here from the announcements, as CUPS does: a service by
-its instance name and type. A UUID in the device URI only excludes services with a different UUID.
+No I/O: host names were resolved before (`collectors/network/printers/names.py`). mDNS names and
+DNS-SD services are resolved here from the announcements, as CUPS does: a service by its instance
+name and type. A UUID in the device URI only excludes services with a different UUID.
 """
 
 from collections import defaultdict
@@ -142,7 +142,9 @@ class Directory:
             is_one_of = len(hosts) > 1 or "" in hosts
             keys.sort(key=lambda key: numeric_order(key[0]))
             return self._to(keys, is_one_of=is_one_of)
-        problem: Problem = "UUID" if usable and not matching else "service" if matching else "type"
+        problem: Problem = "UUID" if usable else "type"
+        if matching:
+            problem = "service"  # it has no address or no port
         return Destination(problem=problem, announced_at=announced_at)
 
     def _resolve_identity(self, printer: KnownPrinter) -> Destination:

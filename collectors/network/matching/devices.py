@@ -191,7 +191,7 @@ _LOWER_CASE_KINDS = ("hostnames", "instances")
 def _keys(kind: str, device: Device) -> Iterator[str]:
     for value in getattr(device, kind):
         if kind == "mac_addresses":
-            yield from (value, value[-8:])
+            yield from (value, value[-8:])  # the whole MAC, and its last three bytes
         elif kind == "instances":
             yield from service_names(value)
         elif kind == "hostnames":

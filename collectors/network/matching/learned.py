@@ -1,4 +1,4 @@
-"""Learns the identity of a printer while it answers, to recognise it at another address. Pure."""
+"""Learns the identity of a printer while it answers, to recognise it at another address. No I/O."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Recognises which device is a given printer: by its MAC, or by two other identities. Pure.
+"""Recognises which device is a given printer: by its MAC, or by two other identities. No I/O.
 
 The other identities are the serial number, the UUID, the host name, and the MAC inside the
 printer's UUID, if the device has that MAC. One of these identities alone is only a hint, because
@@ -53,13 +53,13 @@ UNIDENTIFIED = Comparison("unknown")
 class Match:
     """A device that is certainly the printer, and the evidence.
 
-    ``is_by_name``: the only evidence is a MAC in the printer's host name. This evidence is weak:
-    the name may resolve to another interface of the same printer, which has a different MAC.
+    ``is_mac_from_host_name``: the only evidence is a MAC in the printer's host name. This evidence
+    is weak: the name may resolve to another interface of the printer, which has a different MAC.
     """
 
     device: Device
     by: By
-    is_by_name: bool = False
+    is_mac_from_host_name: bool = False
 
 
 def compare(
@@ -139,7 +139,8 @@ def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match |
         return Match(device, "MAC")
     if len(same) > 1:
         return Match(device, same[0])
-    return Match(device, "MAC", is_by_name=True) if _has_mac(_named_macs(printer), macs) else None
+    has_named_mac = _has_mac(_named_macs(printer), macs)
+    return Match(device, "MAC", is_mac_from_host_name=True) if has_named_mac else None
 
 
 def find_candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Device]:

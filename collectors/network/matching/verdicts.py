@@ -1,4 +1,4 @@
-"""Describes what was observed of a printer and of the device at its destination. Pure."""
+"""Describes what was observed of a printer and of the device at its destination. No I/O."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from itertools import chain
 from collectors.network.matching.cases import Case
 from collectors.network.matching.devices import Device, DeviceIndex
 from collectors.network.matching.models import plain_model
-from collectors.network.matching.reasons import listed
+from collectors.network.matching.reasons import join_names
 from collectors.network.matching.recognise import compare, find_alike, name_of
 from collectors.network.matching.symptoms import FailedLookup, Status, Symptoms
 from collectors.network.observations import (
@@ -30,17 +30,17 @@ Key = tuple[str, int]  # an address and a port
 class Verdict:
     """The result for one printer.
 
-    ``endpoint`` is the address and port that the printer was matched with. ``marked`` are all
-    endpoints that belong to the printer. ``device`` is its device. The agent learns the identity of
-    this device with the address ``learned_at``, unless ``learned_at`` is "". ``is_device_named``:
-    the reason already names the device, or the devices that it may be, so no hint (`Hints`) is
-    added. ``taken_by`` is a different device that accepts connections at the printer's address.
+    ``endpoint`` is the address and port that the printer was matched with. ``endpoints`` are all
+    that belong to the printer. ``device`` is its device. The agent learns the identity of this
+    device with the address ``learned_at``, unless ``learned_at`` is "". ``is_device_named``: the
+    reason already names the device, or the devices that it may be, so no hint (`Hints`) is added.
+    ``taken_by`` is a different device that accepts connections at the printer's address.
     """
 
     status: Status
     reason: str
     endpoint: Key | None = None
-    marked: tuple[Key, ...] = ()
+    endpoints: tuple[Key, ...] = ()
     device: Device | None = None
     learned_at: str = ""
     is_device_named: bool = False
@@ -179,7 +179,7 @@ def other_open_ports(device: Device, port: int) -> str:
     open_ports = {
         observation.port for observation in device.observations if observation.contact == "open"
     }
-    return listed(
+    return join_names(
         [
             str(other_port)
             for other_port in PRINT_PORTS
@@ -218,7 +218,7 @@ class Hints:
     def _hint_by_model(self, printer: KnownPrinter) -> str | None:
         addresses = self._free_addresses(self._index.of_model(printer.make_model))
         return (
-            f"the same model was seen at {listed(addresses)}"
+            f"the same model was seen at {join_names(addresses)}"
             if 0 < len(addresses) <= HINTS_MAX
             else None
         )

@@ -153,7 +153,8 @@ def _hp(parts: SplitResult, scheme: str) -> DeviceUri:
     zeroconf = _query(parts, "zc")
     name = f"{zeroconf}.local" if zeroconf and "." not in zeroconf else zeroconf
     host = _query(parts, "ip") or _query(parts, "hostname") or name
-    kind: Kind = "usb" if bus == "usb" else "network" if bus == "net" else "unknown"
+    kinds: dict[str, Kind] = {"usb": "usb", "net": "network"}
+    kind: Kind = kinds.get(bus, "unknown")
     is_network = kind == "network"
     return DeviceUri(
         scheme=scheme,

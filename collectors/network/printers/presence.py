@@ -75,7 +75,7 @@ def _with_device(
         presence_reason=f"plugged in by USB as {place}, recognised by {by}",
         address=printer.address or device.path or f"usb:{device.bus_id}",
         serial=printer.serial or real_serial(device.serial),
-        suspended=device.suspended,
+        suspended_sysfs_path=device.suspended_sysfs_path,
     )
 
 
@@ -97,8 +97,9 @@ def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[list[Us
     if printer.serial:
         by = f"serial number {printer.serial}"
         same = [device for device in plugged if printer.serial in device.serials]
-        # If two devices have the same serial number, it does not identify a device.
-        return (_of_model(printer, same) or same if len(same) > 1 else same), by
+        if len(same) > 1:  # this serial number does not identify a device
+            same = _of_model(printer, same) or same
+        return same, by
     if not plain_model(printer.make_model):
         return list(plugged), "being the only USB printer" if plugged else ""
     return _of_model(printer, plugged), f"model {printer.make_model}"

@@ -73,7 +73,7 @@ def read_windows_printers(
     left_out = len(spooler_printers) - PRINTERS_MAX
     return KnownPrinters(
         printers=tuple(printer for printer in printers if printer is not None),
-        limitations=(f"{left_out} printers of the spooler were left out",) if left_out > 0 else (),
+        limitations=(f"printers of the spooler left out: {left_out}",) if left_out > 0 else (),
     )
 
 

@@ -34,7 +34,7 @@ _OK = 200
 _NOT_FOUND = 404
 _UPGRADE_REQUIRED = 426
 _SAFE_PATH = re.compile(r"[A-Za-z0-9._~%/+-]{1,255}")
-_PATH_CHARACTERS = "/:@+,;=&!$'()*~"
+_PATH_CHARACTERS = "/:@+,;=&!$'()*~"  # not percent-encoded in a path (RFC 3986, section 3.3)
 
 
 async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
@@ -72,6 +72,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
         evidence = _read_evidence(open_port, reply)
         if evidence is not None and not (evidence.is_missing and queue not in own_paths):
             answers.append(replace(evidence, queue=names.get(queue, queue)))
+    # CUPS runs, but none of the queried queues exists. Its Server header is the only evidence.
     if spooler and all(answer.is_missing for answer in answers):
         answers.append(Evidence(open_port.address, open_port.port, server=spooler))
     return tuple(answers)

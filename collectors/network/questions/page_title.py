@@ -1,4 +1,4 @@
-"""Reads the title of a web page in any charset, and the realm of its login. Pure.
+"""Reads the title of a web page in any charset, and the realm of its login. No I/O.
 
 Embedded servers declare their charset in the header, in the page or nowhere, and the declaration is
 often wrong. Therefore bytes that are valid UTF-8 are always decoded as UTF-8. A title that only

@@ -6,7 +6,7 @@ with a second socket, because the kernel would repeat a lost SYN only after one 
 ports of the host answer, a silent port gets a last try one second later. If only few ports are
 silent, each of them that is not a print port also gets a try before its last one.
 
-Pure: callers pass ``now``, in seconds of a monotonic clock.
+No I/O: callers pass ``now``, in seconds of a monotonic clock.
 """
 
 import math

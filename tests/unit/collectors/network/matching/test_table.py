@@ -11,7 +11,7 @@ from collectors.network.matching.table import (
     ROWS,
     IdentityAt,
     Occupant,
-    Port,
+    PortStatus,
     Resolution,
     Row,
     Situation,
@@ -28,7 +28,7 @@ def situations() -> Iterator[Situation]:
     for resolution, seen in product(without_address, SEEN):
         if seen != "at the address":
             yield Situation(resolution, None, None, seen)
-    for occupant, port, seen in product(get_args(Occupant), get_args(Port), SEEN):
+    for occupant, port, seen in product(get_args(Occupant), get_args(PortStatus), SEEN):
         is_this_printer, is_at_address = occupant == "this printer", seen == "at the address"
         has_answer_without_occupant = occupant == "nobody" and port in ("open", "refused")
         if is_this_printer == is_at_address and not has_answer_without_occupant:
