@@ -24,8 +24,8 @@ from collectors.network.observations import KnownPrinter, Observations, PortObse
 from collectors.network.scan.scan import PortState
 from collectors.shared.addresses import PRINT_PORTS, Network, parse_networks
 
-_Key = tuple[str, int | None]  # an address and a port
-_Choice = tuple[_Key, Device]
+_Endpoint = tuple[str, int | None]  # an address and a port
+_Choice = tuple[_Endpoint, Device]
 _USUAL_PREFIX = 24
 _LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
 _PORT_STATUSES_BEST_FIRST: tuple[PortStatus, ...] = ("open", "not tried", "refused", "silent")
@@ -228,13 +228,13 @@ class Cases:
             destination.announced_at,
             matches=find_matches(printer, self.index),
         )
-        if not destination.keys:
+        if not destination.endpoints:
             return case
-        keys = self._usable(destination.keys)
+        endpoints = self._usable(destination.endpoints)
         rivals: tuple[Device, ...] = ()
         if destination.is_one_of:
-            keys, rivals = self._narrow(printer, keys)
-        address, port = min(keys, key=lambda key: self._preference(printer, *key))
+            endpoints, rivals = self._narrow(printer, endpoints)
+        address, port = min(endpoints, key=lambda endpoint: self._preference(printer, *endpoint))
         device = self.index.at(address)
         observation = self._observation(printer, device, address, port)
         if device is not None:
@@ -257,19 +257,19 @@ class Cases:
         is_other = device and compare(printer, device, self.index).likeness == "different"
         return _PORT_STATUSES_BEST_FIRST.index(self._port_state(address, port)), bool(is_other)
 
-    def _usable(self, keys: Sequence[_Key]) -> list[_Key]:
+    def _usable(self, endpoints: Sequence[_Endpoint]) -> list[_Endpoint]:
         """Leave out IPv6 addresses that were not tried, if there are IPv4 addresses."""
-        if all(":" in address for address, _ in keys):
-            return list(keys)
-        return [k for k in keys if ":" not in k[0] or self._port_state(*k) != "not tried"]
+        if all(":" in address for address, _ in endpoints):
+            return list(endpoints)
+        return [e for e in endpoints if ":" not in e[0] or self._port_state(*e) != "not tried"]
 
     def _narrow(
-        self, printer: KnownPrinter, keys: list[_Key]
-    ) -> tuple[list[_Key], tuple[Device, ...]]:
+        self, printer: KnownPrinter, endpoints: list[_Endpoint]
+    ) -> tuple[list[_Endpoint], tuple[Device, ...]]:
         """Choose between devices with the same name, UUID or MAC.
 
-        Each criterion narrows the choice. Returns the remaining keys, and the remaining devices if
-        there are several.
+        Each criterion narrows the choice. Returns the remaining endpoints, and the remaining
+        devices if there are several.
         """
         uuid = printer.uuid
         criteria: tuple[Callable[[Device], bool], ...] = (
@@ -283,12 +283,14 @@ class Cases:
             ),
             lambda device: any(is_same_model(printer.make_model, m) for m in device.models),
         )
-        candidates: list[_Choice] = [(k, d) for k in keys if (d := self.index.at(k[0])) is not None]
+        candidates: list[_Choice] = [
+            (e, device) for e in endpoints if (device := self.index.at(e[0])) is not None
+        ]
         for fits in criteria:
             candidates = [candidate for candidate in candidates if fits(candidate[1])] or candidates
         devices = tuple(dict.fromkeys(device for _, device in candidates))
-        remaining_keys = [key for key, _ in candidates] or keys
-        return remaining_keys, devices if len(devices) > 1 else ()
+        remaining = [endpoint for endpoint, _ in candidates] or endpoints
+        return remaining, devices if len(devices) > 1 else ()
 
     def _observation(
         self, printer: KnownPrinter, device: Device | None, address: str, port: int | None

@@ -41,7 +41,7 @@ class Destination:
     usable.
     """
 
-    keys: tuple[tuple[str, int | None], ...] = ()
+    endpoints: tuple[tuple[str, int | None], ...] = ()
     is_one_of: bool = False
     problem: Problem = ""
     announced_at: str = ""
@@ -58,10 +58,11 @@ def with_destinations(
     directory = Directory(observed, DeviceIndex(()))
     printers: list[KnownPrinter] = []
     for printer in known:
-        keys = directory.resolve(printer).keys if is_resolved_by_mdns(printer) else ()
-        keys = tuple(key for key in keys if ":" not in key[0]) or keys
-        printers += [replace(printer, addresses=(address,), port=port) for address, port in keys]
-        printers += () if keys else (printer,)
+        endpoints = directory.resolve(printer).endpoints if is_resolved_by_mdns(printer) else ()
+        endpoints = tuple(e for e in endpoints if ":" not in e[0]) or endpoints
+        printers += [replace(printer, addresses=(a,), port=port) for a, port in endpoints]
+        if not endpoints:
+            printers.append(printer)
     return tuple(printers)
 
 
@@ -96,13 +97,13 @@ class Directory:
         return self._resolve_identity(printer)
 
     def _to(
-        self, keys: Iterable[tuple[str, int | None]], *, is_one_of: bool = False
+        self, endpoints: Iterable[tuple[str, int | None]], *, is_one_of: bool = False
     ) -> Destination:
         """Return a destination, without link-local IPv6 addresses if there are other addresses."""
-        distinct = tuple(dict.fromkeys(keys))
-        usable = tuple(key for key in distinct if not _is_link_local(key[0]))
-        keys = usable or ((self._address_to_contact(address), port) for address, port in distinct)
-        return Destination(tuple(dict.fromkeys(keys)), is_one_of)
+        distinct = tuple(dict.fromkeys(endpoints))
+        usable = tuple(endpoint for endpoint in distinct if not _is_link_local(endpoint[0]))
+        endpoints = usable or ((self._address_to_contact(a), port) for a, port in distinct)
+        return Destination(tuple(dict.fromkeys(endpoints)), is_one_of)
 
     def _address_to_contact(self, address: str) -> str:
         """Return the address to contact instead of a link-local IPv6 address.
@@ -136,12 +137,12 @@ class Directory:
         matching = [
             e for e in usable if _announced_uuid(e) in (None, printer.uuid) or not printer.uuid
         ]
-        keys = [(a, printer.port or e.port) for e in matching if e.port for a in e.addresses]
-        if keys:
+        endpoints = [(a, printer.port or e.port) for e in matching if e.port for a in e.addresses]
+        if endpoints:
             hosts = {service.hostname.lower() for service in matching}
             is_one_of = len(hosts) > 1 or "" in hosts
-            keys.sort(key=lambda key: numeric_order(key[0]))
-            return self._to(keys, is_one_of=is_one_of)
+            endpoints.sort(key=lambda endpoint: numeric_order(endpoint[0]))
+            return self._to(endpoints, is_one_of=is_one_of)
         problem: Problem = "UUID" if usable else "type"
         if matching:
             problem = "service"  # it has no address or no port

@@ -47,17 +47,13 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
     own_paths = [quote(queue, _PATH_CHARACTERS) for queue in queues.own]
     announced = [queue for queue in queues.announced if _SAFE_PATH.fullmatch(queue)]
     known_queues = list(dict.fromkeys((*own_paths, *announced)))[:QUEUES_MAX]
-    names = dict(zip(own_paths, queues.own, strict=True))
+    own_queues = dict(zip(own_paths, queues.own, strict=True))
     answers: list[Evidence] = []
     spooler: str | None = None
     is_tls = False
-    for queue in (
-        *known_queues,
-        *(queue_name for queue_name in USUAL_QUEUES if queue_name not in known_queues),
-    ):
-        if queue not in known_queues and (
-            announced or any(not answer.is_missing for answer in answers)
-        ):
+    for queue in dict.fromkeys((*known_queues, *USUAL_QUEUES)):
+        has_answer = any(not answer.is_missing for answer in answers)
+        if queue not in known_queues and (announced or has_answer):
             break
         try:
             reply = await _ask(open_port, queue, is_tls=is_tls)
@@ -71,7 +67,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
         spooler = spooler or _spooler(reply)
         evidence = _read_evidence(open_port, reply)
         if evidence is not None and not (evidence.is_missing and queue not in own_paths):
-            answers.append(replace(evidence, queue=names.get(queue, queue)))
+            answers.append(replace(evidence, queue=own_queues.get(queue, queue)))
     # CUPS runs, but none of the queried queues exists. Its Server header is the only evidence.
     if spooler and all(answer.is_missing for answer in answers):
         answers.append(Evidence(open_port.address, open_port.port, server=spooler))
