@@ -47,6 +47,7 @@ from collectors.network.observations import (
     MdnsResult,
 )
 from collectors.network.scan.host_probes import TRIES
+from collectors.network.scan.payment_terminals import protect_terminals
 from collectors.network.scan.printer_targets import (
     USUAL_PORTS,
     doubtful_ports,
@@ -61,7 +62,6 @@ from collectors.network.scan.targets import (
     select_own_addresses,
     select_targets,
 )
-from collectors.network.scan.untouched import protect_terminals
 from collectors.network.sources import Sources
 from collectors.shared.addresses import ipv4_host, network_of
 from collectors.shared.background import in_background
@@ -180,7 +180,7 @@ class _Collection:
     def _check_printers(self) -> None:
         """Contact this machine's printers, or one of them, and nothing else."""
         from collectors.network.observations import is_resolved_by_mdns
-        from collectors.network.progress import printer_addresses_in
+        from collectors.network.report_facts import printer_addresses_in
 
         collected = self._collected
         discoveries = Discoveries(collected.local.own_addresses)
@@ -242,7 +242,7 @@ class _Collection:
             self._collected.limitations += known.limitations
 
     def _set_queues(self, discoveries: Discoveries) -> None:
-        from collectors.network.progress import queues_in
+        from collectors.network.report_facts import queues_in
 
         self._collected.macs = self._neighbours()  # the MACs identify the mDNS announcers
         discoveries.set_queues(queues_in(self._collected))
@@ -250,7 +250,7 @@ class _Collection:
     def _store_answers(
         self, queries: "Future[Enrichment]", snmp: "Future[tuple[Evidence, ...]]"
     ) -> None:
-        from collectors.network.progress import answers_in
+        from collectors.network.report_facts import answers_in
 
         collected = self._collected
         collected.enrichment = self._result("enrichment", queries, lambda _: Enrichment())
@@ -263,7 +263,7 @@ class _Collection:
         collected, job = self._collected, self._job
         if collected.known is None or not self._can_use_network:
             return
-        from collectors.network.progress import destinations_in
+        from collectors.network.report_facts import destinations_in
 
         tried_endpoints = {
             (h.address, port) for h in collected.scan.hosts for port in h.tried_ports
@@ -389,7 +389,7 @@ class _Collection:
 
     def _choose_printer(self, known_printers: KnownPrinters) -> KnownPrinters:
         """Return only the printer that the job names. Add a failure if there is no such printer."""
-        from collectors.network.printers.naming import describe_unknown, find_named
+        from collectors.network.printers.selection import describe_unknown, find_named
 
         chosen_printers = find_named(known_printers.printers, self._job.printer)
         if chosen_printers:
@@ -438,7 +438,7 @@ class _Collection:
         return {entry.address: entry.mac_address for entry in table if entry.mac_address}
 
     def _facts(self, *, final: bool) -> NetworkFacts:
-        from collectors.network.progress import facts_of
+        from collectors.network.report_facts import facts_of
 
         return facts_of(self._collected, self._job, cancelled=self._run.cancelled, final=final)
 

@@ -1,8 +1,8 @@
 """Resolves where the print system sends a job now: an address and a port, or why that fails.
 
-No I/O: host names were resolved before (`collectors/network/printers/names.py`). mDNS names and
-DNS-SD services are resolved here from the announcements, as CUPS does: a service by its instance
-name and type. A UUID in the device URI only excludes services with a different UUID.
+No I/O: host names were resolved before (`collectors/network/printers/host_names.py`). mDNS names
+and DNS-SD services are resolved here from the announcements, as CUPS does: a service by its
+instance name and type. A UUID in the device URI only excludes services with a different UUID.
 """
 
 from collections import defaultdict

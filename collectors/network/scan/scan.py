@@ -8,10 +8,10 @@ from typing import Literal
 from collectors.contract import Run, SourceState
 from collectors.network.discoveries import Discoveries
 from collectors.network.scan.host_probes import TRIES
+from collectors.network.scan.payment_terminals import resolve_targets
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
-from collectors.network.scan.untouched import resolve_targets
 from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
 from collectors.shared.arp.table_room import read_table_room
 from collectors.shared.linux.rtnetlink import LinkNeighbour

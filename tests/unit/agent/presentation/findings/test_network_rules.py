@@ -19,7 +19,7 @@ from agent.wire.payloads.network import (
     Unavailable,
 )
 from agent.wire.payloads.watched_devices import WatchedLine, WatchedState
-from collectors.network import progress
+from collectors.network import report_facts
 from collectors.network.matching.reasons import STATE_WORDS
 from collectors.network.scan import scan
 from collectors.network.scan.sweep import SweepResult
@@ -242,7 +242,7 @@ def test_no_rule_creates_a_finding_for_the_similar_harmless_report(case: Case) -
 
 
 def test_the_text_for_a_missing_route_equals_the_text_of_the_collector() -> None:
-    assert NO_ROUTE == progress.NO_DEFAULT_ROUTE
+    assert NO_ROUTE == report_facts.NO_DEFAULT_ROUTE
 
 
 def test_every_rule_has_a_case() -> None:
