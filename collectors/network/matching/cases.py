@@ -181,8 +181,8 @@ class Cases:
         return None
 
     def situation(self, case: Case) -> Situation:
-        places: tuple[IdentityAt, ...] = ("nowhere", "elsewhere", "at several")
-        identity_place = places[min(len(case.elsewhere), 2)]
+        choices: tuple[IdentityAt, ...] = ("nowhere", "elsewhere", "at several")
+        identity_place = choices[min(len(case.elsewhere), 2)]
         if case.rivals:
             return Situation("several", None, None, identity_place)
         if not case.address:
