@@ -457,7 +457,7 @@ class _Collection:
             # The run has ended, so the thread ends by itself soon.
             self._grace_ends_s = self._grace_ends_s or time.monotonic() + _GRACE_S
             wait([future], timeout=max(0.0, self._grace_ends_s - time.monotonic()))
-        return self._run_step(step, partial(_result_now, future), fallback)
+        return self._run_step(step, partial(_require_result, future), fallback)
 
     def _pause_until(self, end_s: float) -> None:
         while not self._run.cancelled and (left_s := end_s - time.monotonic()) > 0:
@@ -473,7 +473,7 @@ class _Collection:
             return fallback(reason)
 
 
-def _result_now(future: "Future[T]") -> T:
+def _require_result(future: "Future[T]") -> T:
     if not future.done():
         raise TimeoutError("stopped before it had finished")
     return future.result()

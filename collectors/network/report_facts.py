@@ -151,7 +151,7 @@ def facts_of(
     matches = PrinterMatches()
     if known:
         matches = match(known, remote, machine, printers_only=job.printers_only)
-    devices = _devices(collected, job, remote) if is_complete else DeviceMatches()
+    devices = _match_watched_devices(collected, job, remote) if is_complete else DeviceMatches()
     hosts = assemble_hosts(observed)
     selected_hosts = select_hosts(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
@@ -177,7 +177,9 @@ def facts_of(
     )
 
 
-def _devices(collected: CollectedFacts, job: NetworkJob, observed: Observations) -> DeviceMatches:
+def _match_watched_devices(
+    collected: CollectedFacts, job: NetworkJob, observed: Observations
+) -> DeviceMatches:
     """Return the state of each watched device, unless the job is for printers only."""
     if job.printers_only:
         return DeviceMatches()

@@ -142,10 +142,10 @@ def state_of(
         return DeviceState(device, "present", address or addresses[0])
     if addresses:
         return DeviceState(device, "moved", addresses[0], moved_from=address, other_mac=other_mac)
-    return _not_found(expected, other_mac, answers)
+    return _missing_state(expected, other_mac, answers)
 
 
-def _not_found(expected: Expectation, other_mac: str | None, answers: Answers) -> DeviceState:
+def _missing_state(expected: Expectation, other_mac: str | None, answers: Answers) -> DeviceState:
     """Return the state of a device that was not recognised anywhere.
 
     ``other_mac`` is the MAC that answers at its address. A device without a configured address may

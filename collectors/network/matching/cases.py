@@ -36,7 +36,7 @@ class Case:
     """The answers for one printer.
 
     ``address`` and ``port`` are its destination now, or ``problem`` is the reason why it has none.
-    ``announced_at`` is the address of an unusable service with the printer's name (`Destination`).
+    ``announced_address`` is that of an unusable service with the printer's name (`Destination`).
     ``device`` is the device at the destination, and ``observation`` is what was observed of the
     port. ``comparison`` compares the device with the printer. If the print system may pick any of
     several devices, ``rivals`` are these devices. ``matches`` are the devices that certainly are
@@ -45,7 +45,7 @@ class Case:
 
     printer: KnownPrinter
     problem: Problem = ""
-    announced_at: str = ""
+    announced_address: str = ""
     address: str = ""
     port: int | None = None
     device: Device | None = None
@@ -147,7 +147,7 @@ class Cases:
         self._ports = observed.ports
         directory = Directory(observed, index)
         self._cases = {
-            number: self._answer(printer, directory.resolve(printer))
+            number: self._make_case(printer, directory.resolve(printer))
             for number, printer in enumerate(known)
             if printer.transport == "network" and printer.backend is None
         }
@@ -221,11 +221,11 @@ class Cases:
 
     # ------------------------------------------------------------------ the answers
 
-    def _answer(self, printer: KnownPrinter, destination: Destination) -> Case:
+    def _make_case(self, printer: KnownPrinter, destination: Destination) -> Case:
         case = Case(
             printer,
             destination.problem,
-            destination.announced_at,
+            destination.announced_address,
             matches=find_matches(printer, self.index),
         )
         if not destination.endpoints:

@@ -154,15 +154,15 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "renamed",
-            lambda s, _: bool(s.device_at) and bool(s.printer.dns_sd_name),
-            "{s.seen}; the device that had this name is at {s.device_at}",
+            lambda s, _: bool(s.device_address) and bool(s.printer.dns_sd_name),
+            "{s.seen}; the device that had this name is at {s.device_address}",
             "no device announces the queue's name and service, but the printer was recognised",
             "was it renamed? Set the printer up again, or restore its name",
         ),
         Cause(
             "name-lost",
-            lambda s, _: bool(s.device_at),
-            "{s.seen}; the device is at {s.device_at}",
+            lambda s, _: bool(s.device_address),
+            "{s.seen}; the device is at {s.device_address}",
             "the printer's host name has no address, but the printer was recognised at another"
             " address",
             "correct the name in the router or name server, or set the printer up by its address",

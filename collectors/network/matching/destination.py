@@ -37,14 +37,14 @@ class Destination:
 
     A port is None if the setup names none. With ``is_one_of``, the print system takes any one of
     the addresses; otherwise it tries all of them. ``problem`` is the reason why there are no
-    addresses. ``announced_at`` is the address of a service that has the printer's name but is not
+    addresses. ``announced_address`` is that of a service that has the printer's name but is not
     usable.
     """
 
     endpoints: tuple[tuple[str, int | None], ...] = ()
     is_one_of: bool = False
     problem: Problem = ""
-    announced_at: str = ""
+    announced_address: str = ""
 
 
 def with_destinations(
@@ -76,27 +76,29 @@ class Directory:
         for host in observed.hosts.values():
             for service in host.services:
                 for address in service.addresses:
-                    self._addresses[_plain(service.hostname)][address] = None
+                    self._addresses[_plain_host_name(service.hostname)][address] = None
                 for name in service_names(service.instance):
                     self._services[name][service] = None
-            self._addresses[_plain(host.hostname or "")][host.address] = None
+            self._addresses[_plain_host_name(host.hostname or "")][host.address] = None
         for port in observed.ports.values():
             for name in port.hostnames:
-                self._addresses[_plain(name)][port.address] = None
+                self._addresses[_plain_host_name(name)][port.address] = None
 
     def resolve(self, printer: KnownPrinter) -> Destination:
         if printer.addresses:
-            return self._to((address, printer.port) for address in printer.addresses)
+            return self._destination((address, printer.port) for address in printer.addresses)
         host = printer.host or ""
-        if is_mdns_name(host) and (addresses := self._addresses.get(_plain(host))):
-            return self._to((a, printer.port) for a in sorted(addresses, key=numeric_order))
+        if is_mdns_name(host) and (addresses := self._addresses.get(_plain_host_name(host))):
+            return self._destination(
+                (a, printer.port) for a in sorted(addresses, key=numeric_order)
+            )
         if printer.dns_sd_name:
             return self._resolve_service(printer, printer.dns_sd_name)
         if host:
             return Destination(problem="mDNS name" if is_mdns_name(host) else "host name")
         return self._resolve_identity(printer)
 
-    def _to(
+    def _destination(
         self, endpoints: Iterable[tuple[str, int | None]], *, is_one_of: bool = False
     ) -> Destination:
         """Return a destination, without link-local IPv6 addresses if there are other addresses."""
@@ -122,7 +124,7 @@ class Directory:
         if not services:
             return Destination(problem="service")
         kind = printer.dns_sd_type
-        announced_at = next((a for s in services for a in s.addresses), "")
+        announced_address = next((a for s in services for a in s.addresses), "")
         if kind is None:
             # A queue of HPLIP has a port, and accepts any print service. A queue of cups-browsed
             # has no port, and uses IPP.
@@ -142,23 +144,25 @@ class Directory:
             hosts = {service.hostname.lower() for service in matching}
             is_one_of = len(hosts) > 1 or "" in hosts
             endpoints.sort(key=lambda endpoint: numeric_order(endpoint[0]))
-            return self._to(endpoints, is_one_of=is_one_of)
+            return self._destination(endpoints, is_one_of=is_one_of)
         problem: Problem = "UUID" if usable else "type"
         if matching:
             problem = "service"  # it has no address or no port
-        return Destination(problem=problem, announced_at=announced_at)
+        return Destination(problem=problem, announced_address=announced_address)
 
     def _resolve_identity(self, printer: KnownPrinter) -> Destination:
         devices = self._index.having("mac_addresses", printer.mac_address)
         if not printer.mac_address:
             devices = self._index.having("uuids", printer.uuid)
         if devices:
-            return self._to([(device.address, printer.port) for device in devices], is_one_of=True)
+            return self._destination(
+                [(device.address, printer.port) for device in devices], is_one_of=True
+            )
         problem: Problem = "UUID" if printer.uuid else "nothing"
         return Destination(problem="MAC" if printer.mac_address else problem)
 
 
-def _plain(hostname: str) -> str:
+def _plain_host_name(hostname: str) -> str:
     return host_names(hostname)[0]
 
 

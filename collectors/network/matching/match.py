@@ -49,7 +49,9 @@ def match(
         for key in verdict.endpoints:
             ids.setdefault(key, {})[printer.id] = None
     answering = (
-        (p, v.device, v.learned_at) for p, v in verdicts_with_printers if v.device and v.learned_at
+        (p, v.device, v.learned_address)
+        for p, v in verdicts_with_printers
+        if v.device and v.learned_address
     )
     strangers = (
         (p, v.taken_by, v.taken_by.address) for p, v in verdicts_with_printers if v.taken_by
@@ -116,13 +118,14 @@ class _VerdictBuilder:
         symptoms = verdicts.unresolved_symptoms(case)
         if row.outcome == "unresolved":
             return self._to_verdict(symptoms)
-        other_match = case.elsewhere[0]
-        observation = choose_observation(case.printer, other_match.device.observations)
+        other = case.elsewhere[0]
+        observation = choose_observation(case.printer, other.device.observations)
         key = (observation.address, observation.port) if observation else None
         # If the device has the announced address, only its service has changed.
-        has_announced = case.announced_at in other_match.device.addresses
-        device_at = "" if has_announced else f"{other_match.device.address} (same {other_match.by})"
-        return self._to_verdict(replace(symptoms, device_at=device_at), other_match.device, key)
+        has_announced = case.announced_address in other.device.addresses
+        device_address = "" if has_announced else f"{other.device.address} (same {other.by})"
+        symptoms = replace(symptoms, device_address=device_address)
+        return self._to_verdict(symptoms, other.device, key)
 
     def _absent_verdict(self, case: Case, row: Row) -> Verdict:
         """Return the verdict on a printer at whose address no device is known, or only a MAC."""
@@ -204,7 +207,7 @@ class _VerdictBuilder:
         verdict = self._to_verdict(
             symptoms, device, (address, port) if observation is not None else None
         )
-        return replace(verdict, learned_at=address if symptoms.status == "reachable" else "")
+        return replace(verdict, learned_address=address if symptoms.status == "reachable" else "")
 
     def _difference(self, case: Case, device: Device) -> str:
         """Describe why the device at a printer's address is a different one."""
@@ -247,7 +250,7 @@ class _VerdictBuilder:
         )
         symptoms = self._with_obstacle(verdicts.with_own_state(symptoms, observation, device))
         verdict = self._to_verdict(symptoms, device, None if symptoms.out_of_reach else key)
-        return replace(verdict, learned_at=device.address if other.by == "MAC" and key else "")
+        return replace(verdict, learned_address=device.address if other.by == "MAC" and key else "")
 
     def _with_obstacle(self, symptoms: Symptoms, evidence: str | None = None) -> Symptoms:
         """If this machine cannot print to the address, add the reason.

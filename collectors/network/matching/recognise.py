@@ -280,8 +280,10 @@ def _difference_from_setup(
     if _is_foreign(printer.uuid, (u for answer in answers for u in answer.uuids)):
         return f"its UUID {reference}"
     label = (printer.host or "").lower().partition(".")[0]
-    is_named = label in {name.lower().partition(".")[0] for name in device.hostnames}
-    printer_macs = (*_macs(printer), *(() if is_named else _named_macs(printer)))
+    has_host_name = label in {name.lower().partition(".")[0] for name in device.hostnames}
+    # If the device has the printer's host name, the MAC in this name may be that of another
+    # interface of the device.
+    printer_macs = (*_macs(printer), *(() if has_host_name else _named_macs(printer)))
     if printer_macs and macs and not _has_mac(printer_macs, macs):
         return f"its MAC {reference}"
     if _is_foreign(printer.serial, (s for port in ports for s in port.serials)):
@@ -292,10 +294,12 @@ def _difference_from_setup(
 
 
 def name_of(device: Device) -> str | None:
+    """Return a model of the device, or else a name from a port, or else a host name."""
     labels = (label for observation in device.observations for label in observation.labels)
     return next(iter((*device.models, *labels, *device.hostnames)), None)
 
 
 def _is_foreign(value: str | None, device_values: Iterable[str]) -> bool:
+    """Return whether the printer's value and the device's values are known and differ."""
     distinct_values = set(device_values)
     return bool(value and distinct_values) and value not in distinct_values

@@ -70,7 +70,7 @@ class Symptoms:
     ``seen`` describes the observation and the evidence by which the printer was matched. If the
     printer has moved, ``old_address_state`` describes what is now at its old address, and
     ``set_up_as`` are the names of the printers that are set up with its new address.
-    ``device_at`` is the address at which the printer's device was recognised, with the evidence:
+    ``device_address`` is the address at which the printer was recognised, with the evidence:
     ``192.168.1.61 (same MAC)``. It is "" if this is the announced address.
     ``out_of_reach`` is the reason why this machine cannot print to ``address``.
     ``attempts`` are the results of all connections to the printer's port, oldest first.
@@ -93,7 +93,7 @@ class Symptoms:
     attempts: tuple[PortState, ...] = ()
     is_answering: bool = False
     failed_lookup: FailedLookup = ""
-    device_at: str = ""
+    device_address: str = ""
     old_address_state: str = ""
     set_up_as: str = ""
     out_of_reach: OutOfReach = ""

@@ -32,9 +32,10 @@ class Verdict:
 
     ``endpoint`` is the address and port that the printer was matched with. ``endpoints`` are all
     that belong to the printer. ``device`` is its device. The agent learns the identity of this
-    device with the address ``learned_at``, unless ``learned_at`` is "". ``is_device_named``: the
-    reason already names the device, or the devices that it may be, so no hint (`Hints`) is added.
-    ``taken_by`` is a different device that accepts connections at the printer's address.
+    device with the address ``learned_address``, unless ``learned_address`` is "".
+    ``is_device_named``: the reason already names the device, or the devices that it may be, so no
+    hint (`Hints`) is added. ``taken_by`` is a different device that accepts connections at the
+    printer's address.
     """
 
     status: Status
@@ -42,7 +43,7 @@ class Verdict:
     endpoint: Key | None = None
     endpoints: tuple[Key, ...] = ()
     device: Device | None = None
-    learned_at: str = ""
+    learned_address: str = ""
     is_device_named: bool = False
     taken_by: Device | None = None
 
@@ -119,12 +120,12 @@ def unresolved_symptoms(case: Case) -> Symptoms:
     elif case.problem == "type":
         kind = printer.dns_sd_type or "a printer"
         failed_lookup = "service"
-        evidence = f"{name} is announced at {case.announced_at}, but not as {kind}"
+        evidence = f"{name} is announced at {case.announced_address}, but not as {kind}"
     elif case.problem == "UUID" and name:
         failed_lookup = "service"
         evidence = (
-            f"the UUID of {name} at {case.announced_at} differs from that of the printer that was"
-            " set up"
+            f"the UUID of {name} at {case.announced_address} differs from that of the printer that"
+            " was set up"
         )
     elif case.problem == "service":
         evidence = f"no device announces the name {name} by mDNS"
@@ -207,12 +208,12 @@ class Hints:
     def _hint_by_identity(self, printer: KnownPrinter) -> str | None:
         """Find a device with one identity of the printer, which is not enough for a match."""
         devices, by = find_alike(printer, self._index)
-        address = self._only_free(printer, devices)
+        address = self._only_free_address(printer, devices)
         return address and f"a device with its {by} was seen at {address}: {_MAYBE}"
 
     def _hint_by_name(self, printer: KnownPrinter) -> str | None:
         name = (printer.dns_sd_name or printer.name).lower()
-        address = self._only_free(printer, self._index.having("instances", name))
+        address = self._only_free_address(printer, self._index.having("instances", name))
         return address and f"a device with its name was seen at {address}: {_MAYBE}"
 
     def _hint_by_model(self, printer: KnownPrinter) -> str | None:
@@ -230,7 +231,7 @@ class Hints:
             return None
         return f"a printer that no queue of this machine uses was seen at {free[0]}"
 
-    def _only_free(self, printer: KnownPrinter, devices: tuple[Device, ...]) -> str | None:
+    def _only_free_address(self, printer: KnownPrinter, devices: tuple[Device, ...]) -> str | None:
         """Return the address of the only device in ``devices``.
 
         Returns None if there is not exactly one device, if a queue uses it, or if it is certainly

@@ -59,7 +59,7 @@ def _with_device(
     if not devices and plugged and printer.dns_sd_name:
         # It may be plugged in although no model matches: its DNS-SD name may lack the model.
         return replace(printer, presence_reason=_UNNAMED)
-    if not devices and (missing := _missing_file(printer, plugged)):
+    if not devices and (missing := _describe_missing_file(printer, plugged)):
         return replace(printer, present=False, presence_reason=missing, is_file_missing=True)
     if not devices:
         reason = f"no USB printer{f' with {by}' if by else ''} is plugged in and switched on"
@@ -79,7 +79,7 @@ def _with_device(
     )
 
 
-def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str | None:
+def _describe_missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str | None:
     """Describe the case that a printer is plugged in, but the queue's device file is missing."""
     path = printer.address or ""
     devices_without_file = [device for device in plugged if device.path is None]

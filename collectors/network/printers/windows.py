@@ -99,9 +99,7 @@ def _printer(entry: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
     return _with_destination(base, port_name, registry)
 
 
-def _with_destination(
-    printer: KnownPrinter, port_name: str, registry: Registry
-) -> KnownPrinter | None:
+def _with_destination(printer: KnownPrinter, port_name: str, registry: Registry) -> KnownPrinter:
     if printer.name.startswith("\\\\"):
         # A connection to a printer of another machine. The port belongs to that machine.
         return _shared_printer(printer, printer.name)
@@ -125,9 +123,7 @@ def _shared_printer(printer: KnownPrinter, share: str) -> KnownPrinter:
     return replace(printer, address=share, host=share.strip("\\").split("\\")[0])
 
 
-def _with_network_port(
-    printer: KnownPrinter, port_name: str, registry: Registry
-) -> KnownPrinter | None:
+def _with_network_port(printer: KnownPrinter, port_name: str, registry: Registry) -> KnownPrinter:
     port = find_print_port(registry, port_name)
     if port is not None:
         return replace(

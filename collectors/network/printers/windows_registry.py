@@ -73,8 +73,8 @@ def _tcp_port(values: Mapping[str, RegistryValue]) -> PrintPort:
 
 def _wsd_port(registry: Registry, text: str | None) -> PrintPort:
     uuid = normal_uuid(text)
-    for form in (text, f"urn:uuid:{uuid}", f"uuid:{uuid}"):
-        device = registry(rf"{WSD_DEVICES}\{form}") if form and "\\" not in form else None
+    for key in (text, f"urn:uuid:{uuid}", f"uuid:{uuid}"):
+        device = registry(rf"{WSD_DEVICES}\{key}") if key and "\\" not in key else None
         if device is not None:
             host = url_host(_text(device, "LocationInformation"))
             return PrintPort(host=host, uuid=uuid, is_wsd=True)

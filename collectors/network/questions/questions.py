@@ -46,6 +46,7 @@ QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tl
 """The time for one question. A short time is enough: the scan has just woken a sleeping host."""
 
 PORTS_MAX = 1024
+"""The most ports that are queried with each question."""
 FAILURES_MAX = 8
 _POLL_S = 0.02
 
@@ -169,11 +170,11 @@ class _Asker:
                 except TimeoutError:
                     self._silent.add(host)
                 except Exception as error:  # noqa: BLE001 - the boundary of one question
-                    self._fail(open_port, error)
+                    self._record_failure(open_port, error)
             self._done += 1
             self._run.progress("enrichment", self._done, self._accepted.total())
 
-    def _fail(self, open_port: OpenPort, error: Exception) -> None:
+    def _record_failure(self, open_port: OpenPort, error: Exception) -> None:
         if len(self.failures) < FAILURES_MAX:
             endpoint = f"{open_port.address} port {open_port.port}"
             self.failures.append(

@@ -67,8 +67,9 @@ def _row(row: bytes) -> LinkNeighbour | None:
     mac = mac_text(row[_MAC_OFFSET : _MAC_OFFSET + min(length, _MAC_BYTES_MAX)])
     if address is None or state not in _STATES:
         return None
-    name = _STATES[state]
-    return LinkNeighbour(index, address, mac if name in ("reachable", "stale") else None, name)
+    state_name = _STATES[state]
+    has_mac = state_name in ("reachable", "stale")
+    return LinkNeighbour(index, address, mac if has_mac else None, state_name)
 
 
 if sys.platform == "win32":

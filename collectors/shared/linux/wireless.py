@@ -23,7 +23,7 @@ def parse_signals(text: str) -> dict[str, int]:
     return {name: level for name, level in signals if _NO_SIGNAL_DBM < level < 0}
 
 
-def access_point(name: str) -> str | None:
+def read_access_point(name: str) -> str | None:
     """Return the MAC of the access point that an interface is connected to (SIOCGIWAP)."""
     import fcntl  # imported here, because it exists only on POSIX
 
