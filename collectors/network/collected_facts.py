@@ -10,6 +10,7 @@ from collectors.network.scan.targets import Target, TargetSelection
 from collectors.shared.host.local_network import LocalNetwork
 
 NO_NETWORK = "no network interface is up"
+NOT_DONE = "stopped before it had finished"
 ONLY_DEVICE = "only this machine was examined, not its network"
 
 

@@ -36,7 +36,7 @@ from collectors.contract import (
     Run,
     SourceState,
 )
-from collectors.network.collected_facts import NO_NETWORK, ONLY_DEVICE, CollectedFacts
+from collectors.network.collected_facts import NO_NETWORK, NOT_DONE, ONLY_DEVICE, CollectedFacts
 from collectors.network.discoveries import Discoveries
 from collectors.network.observations import (
     NO_IDENTIFIERS,
@@ -475,7 +475,7 @@ class _Collection:
 
 def _require_result(future: "Future[T]") -> T:
     if not future.done():
-        raise TimeoutError("stopped before it had finished")
+        raise TimeoutError(NOT_DONE)
     return future.result()
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from collectors.contract import HostSource
-from collectors.network.matching.identity import normal_uuid, real_serial
+from collectors.network.matching.identity import real_serial
 from collectors.network.mdns.description import PRINT_SERVICES, friendly_name, txt_model
 from collectors.network.observations import (
     Evidence,
@@ -84,14 +84,10 @@ def _without_borrowed_uuids(
     """
     given_uuids = {answer.uuid for answer in evidence if answer.address not in own_addresses}
     given_uuids |= {
-        _uuid(s) for s in services if not s.is_hearsay and not own_addresses.issuperset(s.addresses)
+        s.uuid for s in services if not s.is_hearsay and not own_addresses.issuperset(s.addresses)
     }
     given_uuids.discard(None)
-    return tuple(s for s in services if not (s.is_hearsay and _uuid(s) in given_uuids))
-
-
-def _uuid(service: MdnsService) -> str | None:
-    return normal_uuid(dict(service.txt).get("uuid"))
+    return tuple(s for s in services if not (s.is_hearsay and s.uuid in given_uuids))
 
 
 class _Join:
@@ -196,7 +192,7 @@ class _Join:
         services = self._services_at.get((address, port), [])
         txts = [(service.type, dict(service.txt)) for service in services]
         instances = [service.instance for service in services]
-        uuids = _distinct(*map(_uuid, services), *(answer.uuid for answer in answers))
+        uuids = _distinct(*(s.uuid for s in services), *(answer.uuid for answer in answers))
         announced_states = (_announced_state(address, port, service) for service in services)
         # An answer with a Server header is from a web page or from CUPS itself, not from a queue.
         of_queues = (*announced_states, *(answer for answer in answers if not answer.server))
@@ -241,7 +237,7 @@ def _announced_state(address: str, port: int, service: MdnsService) -> Evidence:
     is_stopped = txt.get("printer-state") == _TXT_STOPPED
     queue = txt.get("rp", "").strip("/")
     state: Literal["stopped"] | None = "stopped" if is_stopped else None
-    return Evidence(address, port, _uuid(service), state=state, queue=queue)
+    return Evidence(address, port, service.uuid, state=state, queue=queue)
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

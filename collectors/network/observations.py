@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from collectors.contract import Failure, HostSource, LearnedPrinter, Printer, SourceState, Transport
+from collectors.network.matching.identity import normal_uuid
 from collectors.network.scan.scan import PortState, ScannedHost
 from collectors.shared.addresses import is_mdns_name
 
@@ -36,6 +37,11 @@ class MdnsService:
     interface_name: str = ""
     announcer: str = ""
     is_hearsay: bool = False
+
+    @property
+    def uuid(self) -> str | None:
+        """The UUID in the TXT record."""
+        return normal_uuid(dict(self.txt).get("uuid"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from collectors.contract import Host, NetworkFacts, NetworkJob, SourceState, Unavailable
-from collectors.network.collected_facts import NO_NETWORK, ONLY_DEVICE, CollectedFacts
+from collectors.network.collected_facts import NO_NETWORK, NOT_DONE, ONLY_DEVICE, CollectedFacts
 from collectors.network.correlate import correlate
 from collectors.network.discoveries import Queues
 from collectors.network.matching.cases import located_addresses
@@ -31,7 +31,6 @@ from collectors.network.watched_devices import DeviceMatches, answers_of, match_
 from collectors.shared.addresses import network_of
 from collectors.shared.watched_devices import Answers, expectations
 
-NOT_DONE = "stopped before it had finished"
 NO_DEFAULT_ROUTE: Final = "this machine has no default route"
 
 

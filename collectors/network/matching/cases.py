@@ -22,12 +22,11 @@ from collectors.network.matching.symptoms import OutOfReach
 from collectors.network.matching.table import IdentityAt, Occupant, PortStatus, Situation
 from collectors.network.observations import KnownPrinter, Observations, PortObservation
 from collectors.network.scan.scan import PortState
-from collectors.shared.addresses import PRINT_PORTS, Network, parse_networks
+from collectors.shared.addresses import LINK_LOCAL, PRINT_PORTS, Network, parse_networks
 
 _Endpoint = tuple[str, int | None]  # an address and a port
 _Choice = tuple[_Endpoint, Device]
 _USUAL_PREFIX = 24
-_LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
 _PORT_STATUSES_BEST_FIRST: tuple[PortStatus, ...] = ("open", "not tried", "refused", "silent")
 
 
@@ -122,7 +121,7 @@ class Reach:
 
         IPv6 addresses count as near.
         """
-        if _is_in(address, (_LINK_LOCAL,)):
+        if _is_in(address, (LINK_LOCAL,)):
             return "link-local"
         nearby = (*self._own_networks, *self._networks)
         is_near = ":" in address or not self._own_networks or _is_in(address, nearby)

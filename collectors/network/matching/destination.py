@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from collectors.network.matching.devices import DeviceIndex, host_names, service_names
-from collectors.network.matching.identity import mac_in_address, normal_uuid
+from collectors.network.matching.identity import mac_in_address
 from collectors.network.mdns.description import PRINT_SERVICES
 from collectors.network.observations import (
     KnownPrinter,
@@ -136,9 +136,7 @@ class Directory:
                 for service in services
                 if service.type == kind and service.instance.lower() == name.lower()
             ]
-        matching = [
-            e for e in usable if _announced_uuid(e) in (None, printer.uuid) or not printer.uuid
-        ]
+        matching = [e for e in usable if e.uuid in (None, printer.uuid) or not printer.uuid]
         endpoints = [(a, printer.port or e.port) for e in matching if e.port for a in e.addresses]
         if endpoints:
             hosts = {service.hostname.lower() for service in matching}
@@ -164,10 +162,6 @@ class Directory:
 
 def _plain_host_name(hostname: str) -> str:
     return host_names(hostname)[0]
-
-
-def _announced_uuid(service: MdnsService) -> str | None:
-    return normal_uuid(dict(service.txt).get("uuid"))
 
 
 def _is_link_local(address: str) -> bool:

@@ -1,6 +1,5 @@
 """Groups observations into devices, and finds devices by their MAC, UUID, serial number or name."""
 
-import ipaddress
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -272,7 +271,7 @@ def _owners(
     owners: dict[str, str] = {}
     for address, device in by_address.items():
         marks = (*device.mac_addresses, *sorted(names[address]))
-        if not _is_ipv6(address):
+        if ":" not in address:
             for mark in marks:
                 by_mark[mark].add(first.get(address, address))
             continue
@@ -301,7 +300,3 @@ def _join(devices: Sequence[Device]) -> Device:
         is_alive=any(device.is_alive for device in devices),
         is_there=any(device.is_there for device in devices),
     )
-
-
-def _is_ipv6(address: str) -> bool:
-    return ipaddress.ip_address(address.partition("%")[0]).version == 6

@@ -6,10 +6,9 @@ from ipaddress import IPv4Address, IPv4Network
 
 from collectors.network.matching.symptoms import MachineSymptoms
 from collectors.network.observations import SLOW_LOOKUP_S, KnownPrinter, Observations
-from collectors.shared.addresses import network_of, parse_networks
+from collectors.shared.addresses import LINK_LOCAL, network_of, parse_networks
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 
-_LINK_LOCAL = IPv4Network("169.254.0.0/16")  # RFC 3927
 _HOST_ROUTE = 32
 
 
@@ -43,7 +42,7 @@ def _link_local_interfaces(local: LocalNetwork) -> tuple[str, ...]:
     addresses = [
         (interface, address) for interface in local.in_use for address, _ in _networks(interface)
     ]
-    if any(address not in _LINK_LOCAL for _, address in addresses):
+    if any(address not in LINK_LOCAL for _, address in addresses):
         return ()
     return tuple(dict.fromkeys(interface.interface.name for interface, _ in addresses))
 
@@ -59,7 +58,7 @@ def _find_shared_network(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
                 if other_network.overlaps(network) and name != interface.interface.name:
                     smaller = max(other_network, network, key=lambda n: n.prefixlen)
                     return (name, interface.interface.name), str(smaller)
-            if network != _LINK_LOCAL:
+            if network != LINK_LOCAL:
                 first.setdefault(network, interface.interface.name)
     return (), ""
 

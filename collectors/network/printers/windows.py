@@ -8,6 +8,7 @@ from collectors.contract import Failure
 from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.printers.windows_registry import (
+    RAW_PORT,
     SERIAL_PORTS,
     Registry,
     find_print_port,
@@ -18,7 +19,6 @@ from collectors.shared.addresses import join_host_port, split_host_port
 from collectors.shared.text import clean_text
 
 PRINTERS_MAX = 512
-_RAW_PORT = 9100
 STEP = "printers: Windows spooler"
 
 _WORK_OFFLINE = 0x400  # PRINTER_ATTRIBUTE_WORK_OFFLINE
@@ -157,9 +157,9 @@ def _literal_address(port_name: str) -> tuple[str | None, int]:
     match = _IP_PORT.match(port_name)
     host, number = split_host_port(match[1]) if match else (None, None)
     try:
-        return str(ipaddress.IPv4Address(host or "")), number or _RAW_PORT
+        return str(ipaddress.IPv4Address(host or "")), number or RAW_PORT
     except ValueError:
-        return None, _RAW_PORT
+        return None, RAW_PORT
 
 
 def _has_serial_port(registry: Registry, path: str) -> bool | None:
