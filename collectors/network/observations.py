@@ -147,19 +147,21 @@ class KnownPrinter:
 
     ``address`` is the text in the report: ``host:port`` or a device path. ``host`` is an IP address
     or a name. ``addresses`` are its IP addresses, which are resolved if ``host`` is a name.
-    ``queue`` is the path or the name of the queue at ``host``.
+    ``lookup_s`` is the time in seconds that the system's resolver took for ``host``. ``queue`` is
+    the path or the name of the queue at ``host``. ``dns_sd_name`` and ``dns_sd_type`` are the
+    instance name and the type (such as ``_ipp._tcp``) of the DNS-SD service in the printer's setup.
+    ``learned`` is the identity that the printer had when it last answered.
+
     ``present`` is whether a local device (USB, serial) is plugged in, or None if that is not known.
     ``presence_reason`` describes how this was determined, or why it is not known.
-    ``stopped`` and ``state_reasons`` are from the machine's own spooler. ``backend`` is the CUPS
-    backend of a queue if its device URI has an unknown form. ``learned`` is the identity that the
-    printer had when it last answered. ``is_file_missing``: the device is plugged in, but the device
-    file that the queue prints to is missing. If the kernel has suspended the device,
-    ``suspended_sysfs_path`` is its folder in sysfs. ``stuck_jobs`` is the number of stuck jobs in
-    its queue (``print_jobs.py``). ``dns_sd_name`` and ``dns_sd_type`` are the instance name and the
-    type of the DNS-SD service in the printer's setup; a type is like ``_ipp._tcp``.
-    ``lookup_s`` is the time in seconds that the system's resolver took for ``host``.
-    ``is_rejecting``: the queue accepts no new jobs. ``is_on_wsd_port``: Windows sends the jobs to a
-    WSD port.
+    ``is_file_missing``: the device is plugged in, but the device file that the queue prints to is
+    missing. ``suspended_sysfs_path`` is the folder in sysfs of a device that the kernel has
+    suspended.
+
+    ``stopped``, ``state_reasons`` and ``is_rejecting`` (the queue accepts no new jobs) are from the
+    machine's own spooler. ``stuck_jobs`` is the number of stuck jobs in its queue
+    (``print_jobs.py``). ``backend`` is the CUPS backend of a queue if its device URI has an unknown
+    form. ``is_on_wsd_port``: Windows sends the jobs to a WSD port.
     """
 
     id: str

@@ -181,21 +181,21 @@ class Cases:
 
     def situation(self, case: Case) -> Situation:
         choices: tuple[IdentityAt, ...] = ("nowhere", "elsewhere", "at several")
-        identity_place = choices[min(len(case.elsewhere), 2)]
+        identity_seen = choices[min(len(case.elsewhere), 2)]
         if case.rivals:
-            return Situation("several", None, None, identity_place)
+            return Situation("several", None, None, identity_seen)
         if not case.address:
-            return Situation("fails", None, None, identity_place)
+            return Situation("fails", None, None, identity_seen)
         occupant, port = self._occupant(case), self._destination_state(case)
         if occupant == "this printer":
-            identity_place = "at the address"
+            identity_seen = "at the address"
         elif occupant == "unknown" and port == "open":
             # A device may have further IPv6 addresses, so an unknown device at an IPv6 address may
             # be the device that was matched elsewhere.
             addresses = (address for match in case.elsewhere for address in match.device.addresses)
             is_ipv6 = ":" in case.address or all(":" in address for address in addresses)
-            identity_place = "nowhere" if is_ipv6 else identity_place
-        return Situation("address", occupant, port, identity_place)
+            identity_seen = "nowhere" if is_ipv6 else identity_seen
+        return Situation("address", occupant, port, identity_seen)
 
     def _occupant(self, case: Case) -> Occupant:
         device = case.device

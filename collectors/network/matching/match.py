@@ -213,7 +213,7 @@ class _VerdictBuilder:
         """Describe why the device at a printer's address is a different one."""
         if owner := self.cases.owner(case, device):
             return f"the printer {owner[0]} (same {owner[1]}) has this address now"
-        return case.comparison.text
+        return case.comparison.difference
 
     def _taken_verdict(self, symptoms: Symptoms, case: Case, device: Device) -> Verdict:
         """Return the verdict on a printer whose address a different device has.

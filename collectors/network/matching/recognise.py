@@ -33,7 +33,7 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 class Comparison:
     """Whether a device is the printer.
 
-    ``by`` is the evidence that it is, and ``text`` the evidence that it is not.
+    ``by`` is the evidence that it is, and ``difference`` the evidence that it is not.
     ``has_shared_identity``: ``likeness`` is "unknown", but the device has one of the printer's
     identities other than the MAC. ``contradicts_learned``: the device differs from the identity
     that the agent has learned for the printer.
@@ -42,7 +42,7 @@ class Comparison:
     likeness: Likeness
     by: By | None = None
     has_shared_identity: bool = False
-    text: str = ""
+    difference: str = ""
     contradicts_learned: bool = False
 
 
@@ -86,10 +86,11 @@ def compare(
         # The device has both learned names, so it may be the printer although another identity
         # differs.
         return Comparison("unknown")
-    if text := _difference_from_learned(printer, device, macs):
-        return Comparison("different", text=text, contradicts_learned=True)
-    if text := _difference_from_setup(printer, device, macs, observation):
-        return Comparison("different", text=f"{text}, so it may be another device")
+    if difference := _difference_from_learned(printer, device, macs):
+        return Comparison("different", difference=difference, contradicts_learned=True)
+    if difference := _difference_from_setup(printer, device, macs, observation):
+        difference = f"{difference}, so it may be another device"
+        return Comparison("different", difference=difference)
     return Comparison("unknown", has_shared_identity=bool(same))
 
 

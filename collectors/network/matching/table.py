@@ -43,15 +43,12 @@ address, but the printer was seen. ``several``: see `Resolution`."""
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """One combination of the answers. ``occupant`` and ``port`` are None without an address.
-
-    ``seen`` is where the printer's identity was seen.
-    """
+    """One combination of the answers. ``occupant`` and ``port`` are None without an address."""
 
     resolution: Resolution
     occupant: Occupant | None
     port: PortStatus | None
-    seen: IdentityAt
+    identity_seen: IdentityAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class Row:
     resolution: Resolution
     occupants: tuple[Occupant | None, ...]
     ports: tuple[PortStatus | None, ...]
-    seen: tuple[IdentityAt, ...]
+    identity_seen: tuple[IdentityAt, ...]
     outcome: Outcome
     status: Status
     causes: tuple[str, ...] = ()
@@ -74,7 +71,7 @@ class Row:
             situation.resolution == self.resolution
             and situation.occupant in self.occupants
             and situation.port in self.ports
-            and situation.seen in self.seen
+            and situation.identity_seen in self.identity_seen
         )
 
 

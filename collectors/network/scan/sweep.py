@@ -181,7 +181,7 @@ class Sweep:
 
     def _resolve(self, now: float) -> None:
         self._window.expire(now)
-        for target in self._window.next_to_resolve(self._datagram_pace.room(now)):
+        for target in self._window.next_to_resolve(self._datagram_pace.available(now)):
             if not self._network.prime(target.address):
                 return
             self._datagram_pace.spend(1)
@@ -192,7 +192,7 @@ class Sweep:
             self._begin(self._direct.popleft())
         self._sockets = sum(host.probes.sockets for host in self._active)
         for _ in range(len(self._active)):
-            room = min(self._connection_pace.room(now), self._sockets_max - self._sockets)
+            room = min(self._connection_pace.available(now), self._sockets_max - self._sockets)
             if room < 1:
                 return
             host = self._active[0]

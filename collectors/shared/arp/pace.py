@@ -22,7 +22,7 @@ class Pace:
     tokens: float = _BURST
     refilled_s: float | None = None
 
-    def room(self, now: float) -> int:
+    def available(self, now: float) -> int:
         """Refill the bucket, and return how many tokens can be spent now."""
         if self.refilled_s is not None:
             self.tokens = min(_BURST, self.tokens + (now - self.refilled_s) * self.rate_per_s)
