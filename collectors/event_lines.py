@@ -29,49 +29,52 @@ from collectors.network.fair_share import in_turns
 
 _LIMITATIONS_BYTES: Final = 16 * 1024  # reserved for the limitations that describe the cut
 _LINES_KEPT: Final = 16
+"""How many failures and limitations are kept if there are too many, and how many limitations may
+describe the cut."""
+_PRINTER_ENDPOINTS_KEPT: Final = 1024
 
 
-def line_of(event: Event, most_bytes: int = EVENT_MAX_BYTES) -> bytes:
-    """Return the event as JSON with a newline, at most ``most_bytes`` long."""
+def line_of(event: Event, max_bytes: int = EVENT_MAX_BYTES) -> bytes:
+    """Return the event as JSON with a newline, at most ``max_bytes`` long."""
     line = _encode(event)
-    if len(line) <= most_bytes:
+    if len(line) <= max_bytes:
         return line
     if isinstance(event, Crash):
         return _encode(Crash(event.error[:TEXT_MAX]))
     if isinstance(event, Checkpoint | Result):
-        return _encode(replace(event, facts=_cut(event.facts, most_bytes - _LIMITATIONS_BYTES)))
+        return _encode(replace(event, facts=_cut(event.facts, max_bytes - _LIMITATIONS_BYTES)))
     return line  # a Progress event has one word and two numbers, so it is never too long
 
 
-def _cut(facts: Facts, most_bytes: int) -> Facts:
+def _cut(facts: Facts, max_bytes: int) -> Facts:
     if isinstance(facts, NetworkFacts):
-        return _cut_network(facts, most_bytes)
-    return _cut_application(facts, most_bytes)
+        return _cut_network(facts, max_bytes)
+    return _cut_application(facts, max_bytes)
 
 
 # ---------------------------------------------------------------------------- network
 
 
-def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
-    """Keep as many services and endpoints as fit. Endpoints of this machine's printers come first.
+def _cut_network(facts: NetworkFacts, max_bytes: int) -> NetworkFacts:
+    """Keep the endpoints of this machine's printers, and as many services and endpoints as fit.
 
     Devices take turns: the first service and endpoint of every device are kept before the second
     ones of any device. So the devices with the most services and endpoints lose some of them first.
     """
-    bare = replace(
+    always_kept = replace(
         facts,
         hosts=tuple(replace(host, services=()) for host in facts.hosts),
         endpoints=tuple(endpoint for endpoint in facts.endpoints if endpoint.matched_printer_ids),
     )
-    if len(_encode(Result(bare))) > most_bytes // 2:
-        facts, bare = _with_few_lines(facts), _with_few_lines(bare)
-    room = most_bytes - len(_encode(Result(bare)))
-    if room < 0:
+    if len(_encode(Result(always_kept))) > max_bytes // 2:
+        facts, always_kept = _with_few_lines(facts), _with_few_lines(always_kept)
+    bytes_left = max_bytes - len(_encode(Result(always_kept)))
+    if bytes_left < 0:
         return _without_hosts(facts)
     kept_ids: set[int] = set()
     for item in _in_turns(facts):
-        room -= len(_json(asdict(item))) + 1
-        if room < 0:
+        bytes_left -= len(_json(asdict(item))) + 1  # and a comma
+        if bytes_left < 0:
             break
         kept_ids.add(id(item))
     shorter = replace(
@@ -105,7 +108,7 @@ def _with_few_lines(facts: NetworkFacts) -> NetworkFacts:
     cut_count += max(0, len(facts.limitations) - _LINES_KEPT)
     if not cut_count:
         return facts
-    text = f"{cut_count:,} more failures and limitations are left out: there are too many"
+    text = f"failures and limitations that are left out, because there are too many: {cut_count:,}"
     return replace(
         facts,
         failures=facts.failures[:_LINES_KEPT],
@@ -129,7 +132,7 @@ def _describe_cut(all_facts: NetworkFacts, kept_facts: NetworkFacts) -> list[str
         for device in cut[:_LINES_KEPT]
     ]
     if len(cut) > _LINES_KEPT:
-        lines.append(f"the lists of {len(cut) - _LINES_KEPT:,} more devices are cut as well")
+        lines.append(f"further devices whose lists are cut: {len(cut) - _LINES_KEPT:,}")
     return lines
 
 
@@ -146,6 +149,7 @@ def _without_hosts(facts: NetworkFacts) -> NetworkFacts:
 
     Used for facts that are too long even without services.
     """
+    printer_endpoints = [e for e in facts.endpoints if e.matched_printer_ids]
     text = (
         f"the facts are too long: {len(facts.hosts):,} hosts and most of"
         f" {len(facts.endpoints):,} endpoints are left out"
@@ -153,7 +157,7 @@ def _without_hosts(facts: NetworkFacts) -> NetworkFacts:
     return replace(
         facts,
         hosts=(),
-        endpoints=tuple(e for e in facts.endpoints if e.matched_printer_ids)[:1024],
+        endpoints=tuple(printer_endpoints[:_PRINTER_ENDPOINTS_KEPT]),
         limitations=(*facts.limitations, text),
         truncated=True,
     )
@@ -162,13 +166,13 @@ def _without_hosts(facts: NetworkFacts) -> NetworkFacts:
 # ---------------------------------------------------------------------------- application
 
 
-def _cut_application(facts: ApplicationFacts, most_bytes: int) -> ApplicationFacts:
+def _cut_application(facts: ApplicationFacts, max_bytes: int) -> ApplicationFacts:
     """Remove the value of the longest field again and again until the facts fit.
 
     If only short fields remain, interfaces and peripherals are left out.
     """
     removed_keys: list[str] = []
-    while len(_encode(Result(facts))) > most_bytes:
+    while len(_encode(Result(facts))) > max_bytes:
         fields = [*facts.fields, *facts.browser_fields]
         fields += (field for group in facts.interfaces for field in group.fields)
         fields += (field for group in facts.peripherals for field in group.fields)

@@ -49,12 +49,11 @@ def find_program(name: str) -> str | None:
 
 
 def program_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment for a program: the `inherited` variables of ``environ``, and the C
-    locale, so that the program's output is in English."""
-    return {**inherited(environ), "LC_ALL": "C"}
+    """Return `inherited_environment` with the C locale, so that program output is in English."""
+    return {**inherited_environment(environ), "LC_ALL": "C"}
 
 
-def inherited(environ: Mapping[str, str]) -> dict[str, str]:
+def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of ``environ`` that a child process inherits, and a PATH of system
     directories."""
     variables = {k: v for k, v in environ.items() if k.upper() in INHERITED}

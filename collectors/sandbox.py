@@ -70,8 +70,8 @@ LEASES: Final = (
     "/var/lib/dhclient/dhclient*.lease*", "/var/lib/dhcpcd/*.lease",
     "/var/lib/dhcpcd5/dhcpcd-*.lease", "/var/db/dhcpcd/*.lease",
 )  # fmt: skip
-"""The leases of DHCP clients. Other files in these directories may hold secrets, so the
-directories may only be listed."""
+"""The leases of DHCP clients. The process may list their directories and read these files, but no
+other files there, because those may hold secrets."""
 
 NOWHERE: Final = "/dev/null"
 """The only path to which the process can write. Programs that it runs get this path as their
@@ -90,12 +90,12 @@ def confine_this_process() -> Confinement:
         return Confinement("not-offered", "this operating system offers no such confinement")
     confinement = Confinement("confined")
     try:
-        forbid_new_privileges()
+        forbid_new_privileges()  # the filter of system calls needs it, too
         restrict_this_thread(rules())
     except OSError as error:
         confinement = Confinement("refused", error.strerror or str(error))
     try:
-        leave_root(modules())
+        leave_root(module_directories())
     except OSError as error:
         sys.stderr.write(f"the collector still runs as root: {error.strerror}\n")
     drop_capabilities()
@@ -122,7 +122,7 @@ def rules() -> Iterator[Rule]:
     """Yield a rule for each path that the process may open."""
     for path in PROGRAMS:
         yield Rule(path, READ | Access.EXECUTE)
-    for path in (*KERNEL, *SETTINGS, *modules()):
+    for path in (*KERNEL, *SETTINGS, *module_directories()):
         yield Rule(path, READ)
     for pattern in LEASES:
         directory, name = Path(pattern).parent, Path(pattern).name
@@ -131,7 +131,7 @@ def rules() -> Iterator[Rule]:
     yield Rule(NOWHERE, Access.READ_FILE | Access.WRITE_FILE)
 
 
-def modules() -> tuple[str, ...]:
+def module_directories() -> tuple[str, ...]:
     """Return the directories of this interpreter's modules and of the collectors.
 
     They may be in a home directory or a checkout. `sys.path` is not used: it names the root of a

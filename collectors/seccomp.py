@@ -66,7 +66,8 @@ _CLONE_NEWUSER: Final = 0x10000000
 _PR_SET_SECCOMP: Final = 22
 _SECCOMP_MODE_FILTER: Final = 2
 
-# struct seccomp_data (linux/seccomp.h) and the instructions of classic BPF (linux/bpf_common.h)
+# Offsets in struct seccomp_data (linux/seccomp.h), and instruction codes of classic BPF
+# (linux/bpf_common.h)
 _NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 
@@ -74,9 +75,10 @@ _INSTRUCTION: Final = struct.Struct("=HBBI")
 Instruction = tuple[int, int, int, int]
 """A code, the jumps if the condition is true and if it is false, and an operand."""
 
+# SECCOMP_RET_ALLOW, and SECCOMP_RET_ERRNO with the error that the call returns (linux/seccomp.h)
 _ALLOW: Final[Instruction] = (_RETURN, 0, 0, 0x7FFF0000)
 _REFUSE: Final[Instruction] = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
-_UNKNOWN: Final[Instruction] = (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)
+_NOT_IMPLEMENTED: Final[Instruction] = (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)
 
 
 class _Program(ctypes.Structure):
@@ -111,7 +113,7 @@ def filter_this_thread() -> None:
 def instructions(architecture: Architecture, pid: int) -> Sequence[Instruction]:
     """Return the filter for the process ``pid``.
 
-    prlimit(2) is allowed only for the calling process, as number 0, and for ``pid``.
+    prlimit(2) is allowed only with the process id 0, which is the calling process, and ``pid``.
     """
     first_argument: Instruction = (_LOAD, 0, 0, _FIRST_ARGUMENT)
     only_own_limits = [
@@ -129,7 +131,7 @@ def instructions(architecture: Architecture, pid: int) -> Sequence[Instruction]:
     body += _for_call(architecture.unshare, no_user_namespace)
     # The flags of clone3(2) are in memory, which a filter cannot read. C libraries use clone(2) if
     # the kernel does not know clone3.
-    body += _for_call(_CLONE3, [_UNKNOWN])
+    body += _for_call(_CLONE3, [_NOT_IMPLEMENTED])
     for number in architecture.refused.values():
         body += _for_call(number, [_REFUSE])
     return [*body, _ALLOW]

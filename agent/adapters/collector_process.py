@@ -35,7 +35,7 @@ from collectors.contract import (
     Progress,
     Result,
 )
-from collectors.programs import inherited, neutral_directory
+from collectors.programs import inherited_environment, neutral_directory
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
 _LINE_MAX_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line ends the collection
 
 # Environment variables that are passed to a child: language, proxies, print spooler. A child also
-# gets the variables of `collectors.programs.inherited`.
+# gets the variables of `collectors.programs.inherited_environment`.
 _PASSED_VARIABLES: Final = frozenset(
     {
         "LC_ALL", "CUPS_SERVER",
@@ -145,7 +145,7 @@ class CollectorProcess:
                     stdout=PIPE,
                     stderr=PIPE,
                     limit=EVENT_MAX_BYTES,
-                    env=without_secrets(inherited(self.environment) | passed_variables),
+                    env=without_secrets(inherited_environment(self.environment) | passed_variables),
                     cwd=neutral_directory(),
                     start_new_session=True,
                     creationflags=_windows_flags(),

@@ -10,6 +10,7 @@ from collectors.network.scan.targets import Target, TargetSelection
 from collectors.shared.host.local_network import LocalNetwork
 
 NO_NETWORK = "no network interface is up"
+NOT_DONE = "stopped before it had finished"
 ONLY_DEVICE = "only this machine was examined, not its network"
 
 
@@ -48,10 +49,11 @@ class CollectedFacts:
 
     def add_unanswered_ports(self, targets: Sequence[Target]) -> None:
         """Record "no-answer" for each port of a target if the scan found no host at its address."""
-        answering_hosts = {host.address for host in self.scan.hosts}
+        host_addresses = {host.address for host in self.scan.hosts}
         for target in targets:
-            for port in () if target.address in answering_hosts else target.ports or ():
-                self.attempts[target.address, port] = ("no-answer",)
+            if target.address not in host_addresses:
+                for port in target.ports or ():
+                    self.attempts[target.address, port] = ("no-answer",)
 
     def add_attempt(
         self, targets: Sequence[Target], before: Mapping[str, ScannedHost], result: ScanResult
@@ -64,6 +66,6 @@ class CollectedFacts:
         for target in targets:
             for port in target.ports or ():
                 key, host = (target.address, port), now.get(target.address)
-                first = before[target.address].contact(port) or "no-answer"
-                last = (host.contact(port) if host else None) or "no-answer"
-                self.attempts[key] = (*self.attempts.get(key, (first,)), last)
+                previous = before[target.address].contact(port) or "no-answer"
+                latest = (host.contact(port) if host else None) or "no-answer"
+                self.attempts[key] = (*self.attempts.get(key, (previous,)), latest)

@@ -36,7 +36,7 @@ from collectors.contract import (
     Run,
     SourceState,
 )
-from collectors.network.collected_facts import NO_NETWORK, ONLY_DEVICE, CollectedFacts
+from collectors.network.collected_facts import NO_NETWORK, NOT_DONE, ONLY_DEVICE, CollectedFacts
 from collectors.network.discoveries import Discoveries
 from collectors.network.observations import (
     NO_IDENTIFIERS,
@@ -47,6 +47,7 @@ from collectors.network.observations import (
     MdnsResult,
 )
 from collectors.network.scan.host_probes import TRIES
+from collectors.network.scan.payment_terminals import protect_terminals
 from collectors.network.scan.printer_targets import (
     USUAL_PORTS,
     doubtful_ports,
@@ -61,7 +62,6 @@ from collectors.network.scan.targets import (
     select_own_addresses,
     select_targets,
 )
-from collectors.network.scan.untouched import protect_terminals
 from collectors.network.sources import Sources
 from collectors.shared.addresses import ipv4_host, network_of
 from collectors.shared.background import in_background
@@ -71,7 +71,7 @@ from collectors.shared.watched_devices import expectations, terminals_of
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 11.0
 """The system's resolver waits five seconds for each name server, and tries twice (resolv.conf(5)).
-Print systems use this resolver, so they wait as long for a name."""
+So with one name server it ends after ten seconds. Print systems wait as long for a name."""
 _DISCOVERY_SHARE = 0.8
 """The share of the job's maximum duration after which the scan and mDNS end."""
 _RESERVE_S = 0.3
@@ -132,10 +132,10 @@ class _Collection:
     def _read_machine(self) -> None:
         self._run.progress("interfaces", 0, 1)
         collected, sources = self._collected, self._sources
-        collected.os_version = self._guarded("os-version", sources.read_os_version, lambda _: None)
+        collected.os_version = self._run_step("os-version", sources.read_os_version, lambda _: None)
         collected.interfaces_state = SourceState("succeeded")
-        collected.local = self._guarded(
-            "interfaces", sources.read_local_network, self._without_interfaces
+        collected.local = self._run_step(
+            "interfaces", sources.read_local_network, self._record_missing_interfaces
         )
         if not collected.local.in_use:
             collected.limitations.append(NO_NETWORK)
@@ -145,7 +145,7 @@ class _Collection:
             collected.selection = self._select()
         self._run.progress("interfaces", 1, 1)
 
-    def _without_interfaces(self, reason: str) -> LocalNetwork:
+    def _record_missing_interfaces(self, reason: str) -> LocalNetwork:
         self._collected.interfaces_state = SourceState("failed", reason)
         return LocalNetwork()
 
@@ -163,8 +163,8 @@ class _Collection:
         )
 
     def _discover(self) -> None:
-        facts = self._collected
-        discoveries = Discoveries(facts.local.own_addresses)
+        collected = self._collected
+        discoveries = Discoveries(collected.local.own_addresses)
         scan = in_background(partial(self._scan, discoveries))
         mdns = in_background(self._browse)
         # The scan and mDNS take longest. The modules of the other steps are imported meanwhile.
@@ -172,7 +172,7 @@ class _Collection:
         printers = in_background(self._read_printers)
         queries = in_background(partial(self._query, discoveries))
         self._store_printers(printers)
-        facts.mdns = self._result("mdns", mdns, _failed_browse)
+        collected.mdns = self._result("mdns", mdns, _failed_browse)
         self._set_queues(discoveries)
         self._checkpoint()
         self._complete(scan, queries, discoveries)
@@ -180,20 +180,20 @@ class _Collection:
     def _check_printers(self) -> None:
         """Contact this machine's printers, or one of them, and nothing else."""
         from collectors.network.observations import is_resolved_by_mdns
-        from collectors.network.progress import printer_addresses_in
+        from collectors.network.report_facts import printer_addresses_in
 
-        facts = self._collected
-        discoveries = Discoveries(facts.local.own_addresses)
+        collected = self._collected
+        discoveries = Discoveries(collected.local.own_addresses)
         self._store_printers(in_background(self._read_printers))
-        facts.mdns = MdnsResult(state=SourceState("unsupported", _ONLY_PRINTERS))
-        if any(map(is_resolved_by_mdns, facts.known or ())):
-            facts.mdns = self._result("mdns", in_background(self._browse), _failed_browse)
-        facts.macs = self._neighbours()
+        collected.mdns = MdnsResult(state=SourceState("unsupported", _ONLY_PRINTERS))
+        if any(map(is_resolved_by_mdns, collected.known or ())):
+            collected.mdns = self._result("mdns", in_background(self._browse), _failed_browse)
+        collected.macs = self._neighbours()
         if self._can_use_network:
-            facts.selection = select_printers(
-                facts.known or (),
-                printer_addresses_in(facts),
-                facts.local.in_use,
+            collected.selection = select_printers(
+                collected.known or (),
+                printer_addresses_in(collected),
+                collected.local.in_use,
                 exclude=self._job.exclude,
                 max_hosts=self._job.max_hosts,
             )
@@ -222,17 +222,17 @@ class _Collection:
         discoveries: Discoveries,
     ) -> None:
         """Wait for the scan, contact the printers that it did not reach, and store all answers."""
-        facts = self._collected
-        facts.scan = self._result("scan", scan, _failed_scan)
+        collected = self._collected
+        collected.scan = self._result("scan", scan, _failed_scan)
         self._checkpoint()
         devices = in_background(self._check_devices)
         self._contact_printers(discoveries)
         snmp = in_background(self._query_snmp)
         self._retry_print_ports(discoveries)
         discoveries.is_complete = True
-        facts.macs = self._neighbours()
+        collected.macs = self._neighbours()
         self._store_answers(queries, snmp)
-        facts.device_answers = self._result("devices", devices, lambda _: DeviceAnswers())
+        collected.device_answers = self._result("devices", devices, lambda _: DeviceAnswers())
 
     def _store_printers(self, printers: "Future[KnownPrinters]") -> None:
         known = self._result("printers", printers, lambda _: None)
@@ -242,7 +242,7 @@ class _Collection:
             self._collected.limitations += known.limitations
 
     def _set_queues(self, discoveries: Discoveries) -> None:
-        from collectors.network.progress import queues_in
+        from collectors.network.report_facts import queues_in
 
         self._collected.macs = self._neighbours()  # the MACs identify the mDNS announcers
         discoveries.set_queues(queues_in(self._collected))
@@ -250,7 +250,7 @@ class _Collection:
     def _store_answers(
         self, queries: "Future[Enrichment]", snmp: "Future[tuple[Evidence, ...]]"
     ) -> None:
-        from collectors.network.progress import answers_in
+        from collectors.network.report_facts import answers_in
 
         collected = self._collected
         collected.enrichment = self._result("enrichment", queries, lambda _: Enrichment())
@@ -263,13 +263,14 @@ class _Collection:
         collected, job = self._collected, self._job
         if collected.known is None or not self._can_use_network:
             return
-        from collectors.network.progress import destinations_in
+        from collectors.network.report_facts import destinations_in
 
         tried_endpoints = {
             (h.address, port) for h in collected.scan.hosts for port in h.tried_ports
         }
         if job.printers_only:
             ports = (*USUAL_PORTS, *(printer.port for printer in collected.known if printer.port))
+            # An address that did not answer ARP is not contacted again.
             tried_endpoints |= {
                 (t.address, port) for t in collected.scan.unanswered for port in ports
             }
@@ -283,7 +284,7 @@ class _Collection:
         collected.limitations += limitations
         if targets:
             connect = partial(self._run_scan, targets, (), discoveries)
-            result = self._guarded("scan", connect, _failed_scan)
+            result = self._run_step("scan", connect, _failed_scan)
             collected.scan = merge(collected.scan, result, targets)
             if result.state.state == "succeeded":
                 collected.add_unanswered_ports(targets)
@@ -301,7 +302,7 @@ class _Collection:
                 break
             before = {host.address: host for host in collected.scan.hosts}
             connect = partial(self._run_scan, targets, (), discoveries, tries=1)
-            result = self._guarded("scan", connect, _failed_scan)
+            result = self._run_step("scan", connect, _failed_scan)
             collected.scan = merge(collected.scan, result)
             collected.add_attempt(targets, before, result)
 
@@ -309,12 +310,14 @@ class _Collection:
 
     def _check_devices(self) -> DeviceAnswers | None:
         """Resolve the addresses of watched devices that the scan has not confirmed."""
-        job, facts = self._job, self._collected
+        job, collected = self._job, self._collected
         if not self._expected or job.printers_only or not self._can_use_network:
             return None
         from collectors.network.watched_devices import unconfirmed_addresses
 
-        addresses = unconfirmed_addresses(self._expected, facts.scan, facts.local, job.exclude)
+        addresses = unconfirmed_addresses(
+            self._expected, collected.scan, collected.local, job.exclude
+        )
         if not addresses:
             return DeviceAnswers()
         return self._sources.check_addresses(addresses, self._discovery_ends_s, self._run)
@@ -375,7 +378,7 @@ class _Collection:
             known_printers, printers=with_learned(known_printers.printers, self._job.learned)
         )
         if self._job.printer:
-            known_printers = self._choose(known_printers)
+            known_printers = self._choose_printer(known_printers)
         self._identifiers = identifiers_of(known_printers.printers)
         if not self._can_use_network:
             return known_printers
@@ -384,9 +387,9 @@ class _Collection:
         self._identifiers = identifiers_of(printers)
         return replace(known_printers, printers=printers)
 
-    def _choose(self, known_printers: KnownPrinters) -> KnownPrinters:
+    def _choose_printer(self, known_printers: KnownPrinters) -> KnownPrinters:
         """Return only the printer that the job names. Add a failure if there is no such printer."""
-        from collectors.network.printers.naming import describe_unknown, find_named
+        from collectors.network.printers.selection import describe_unknown, find_named
 
         chosen_printers = find_named(known_printers.printers, self._job.printer)
         if chosen_printers:
@@ -431,11 +434,11 @@ class _Collection:
 
     def _neighbours(self) -> dict[str, str]:
         """Return the MAC of each address in the neighbour table."""
-        table = self._guarded("neighbours", self._sources.read_neighbour_table, lambda _: ())
+        table = self._run_step("neighbours", self._sources.read_neighbour_table, lambda _: ())
         return {entry.address: entry.mac_address for entry in table if entry.mac_address}
 
     def _facts(self, *, final: bool) -> NetworkFacts:
-        from collectors.network.progress import facts_of
+        from collectors.network.report_facts import facts_of
 
         return facts_of(self._collected, self._job, cancelled=self._run.cancelled, final=final)
 
@@ -445,7 +448,7 @@ class _Collection:
     def _is_over(self) -> bool:
         return self._run.cancelled or time.monotonic() >= self._deadline_s
 
-    def _result(self, step: str, future: "Future[T]", otherwise: Callable[[str], D]) -> T | D:
+    def _result(self, step: str, future: "Future[T]", fallback: Callable[[str], D]) -> T | D:
         """Return the result of a thread. A thread that is not done in time counts as failed."""
         while not future.done() and not self._is_over():
             left_s = max(0.0, self._deadline_s - time.monotonic())
@@ -454,25 +457,25 @@ class _Collection:
             # The run has ended, so the thread ends by itself soon.
             self._grace_ends_s = self._grace_ends_s or time.monotonic() + _GRACE_S
             wait([future], timeout=max(0.0, self._grace_ends_s - time.monotonic()))
-        return self._guarded(step, partial(_result_now, future), otherwise)
+        return self._run_step(step, partial(_require_result, future), fallback)
 
     def _pause_until(self, end_s: float) -> None:
         while not self._run.cancelled and (left_s := end_s - time.monotonic()) > 0:
             time.sleep(min(_POLL_S, left_s))
 
-    def _guarded(self, step: str, act: Callable[[], T], otherwise: Callable[[str], D]) -> T | D:
-        """Call ``act``. If it fails, record the failure and return the value of ``otherwise``."""
+    def _run_step(self, step: str, act: Callable[[], T], fallback: Callable[[str], D]) -> T | D:
+        """Call ``act``. If it fails, record the failure and return ``fallback(reason)``."""
         try:
             return act()
         except Exception as error:  # noqa: BLE001 - the boundary of a source
             reason = str(error) or type(error).__name__
             self._collected.failures.append(Failure(step, reason))
-            return otherwise(reason)
+            return fallback(reason)
 
 
-def _result_now(future: "Future[T]") -> T:
+def _require_result(future: "Future[T]") -> T:
     if not future.done():
-        raise TimeoutError("stopped before it had finished")
+        raise TimeoutError(NOT_DONE)
     return future.result()
 
 

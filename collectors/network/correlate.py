@@ -1,4 +1,4 @@
-"""Joins the facts of this machine, the scan, mDNS and the queries by host and by port. Pure.
+"""Joins the facts of this machine, the scan, mDNS and the queries by host and by port. No I/O.
 
 Printer matching, the list of endpoints and the list of hosts all read the joined observations.
 """
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from collectors.contract import HostSource
-from collectors.network.matching.identity import normal_uuid, real_serial
+from collectors.network.matching.identity import real_serial
 from collectors.network.mdns.description import PRINT_SERVICES, friendly_name, txt_model
 from collectors.network.observations import (
     Evidence,
@@ -84,14 +84,10 @@ def _without_borrowed_uuids(
     """
     given_uuids = {answer.uuid for answer in evidence if answer.address not in own_addresses}
     given_uuids |= {
-        _uuid(s) for s in services if not s.is_hearsay and not own_addresses.issuperset(s.addresses)
+        s.uuid for s in services if not s.is_hearsay and not own_addresses.issuperset(s.addresses)
     }
     given_uuids.discard(None)
-    return tuple(s for s in services if not (s.is_hearsay and _uuid(s) in given_uuids))
-
-
-def _uuid(service: MdnsService) -> str | None:
-    return normal_uuid(dict(service.txt).get("uuid"))
+    return tuple(s for s in services if not (s.is_hearsay and s.uuid in given_uuids))
 
 
 class _Join:
@@ -108,7 +104,8 @@ class _Join:
         self._answers: defaultdict[Key, list[Evidence]] = defaultdict(list)
         self._answered_names: dict[str, str] = {}
         self._models: dict[str, str] = {}
-        # If two interfaces have the same gateway, the first one has the better route to it.
+        # If two interfaces have the same gateway, the first one has the better route to it. It is
+        # entered last, so it replaces the other one.
         self._routes = {a: i for i in reversed(local.in_use) for a in i.interface.gateways}
         self._own = {address: i for i in local.in_use for address in i.addresses}
 
@@ -124,9 +121,9 @@ class _Join:
                 self._services_of[address].append(service)
             if service.type == "_device-info._tcp" and not service.is_hearsay:
                 # This service describes the whole device. It usually has no port.
-                model = txt_model(service)
                 addresses = service.addresses or (service.announcer,)
-                self._models |= dict.fromkeys(addresses, model) if model else {}
+                if model := txt_model(service):
+                    self._models |= dict.fromkeys(addresses, model)
         for service in convincing:
             for address in service.addresses:
                 self._names[address].append(service.hostname)
@@ -195,7 +192,7 @@ class _Join:
         services = self._services_at.get((address, port), [])
         txts = [(service.type, dict(service.txt)) for service in services]
         instances = [service.instance for service in services]
-        uuids = _distinct(*map(_uuid, services), *(answer.uuid for answer in answers))
+        uuids = _distinct(*(s.uuid for s in services), *(answer.uuid for answer in answers))
         announced_states = (_announced_state(address, port, service) for service in services)
         # An answer with a Server header is from a web page or from CUPS itself, not from a queue.
         of_queues = (*announced_states, *(answer for answer in answers if not answer.server))
@@ -240,7 +237,7 @@ def _announced_state(address: str, port: int, service: MdnsService) -> Evidence:
     is_stopped = txt.get("printer-state") == _TXT_STOPPED
     queue = txt.get("rp", "").strip("/")
     state: Literal["stopped"] | None = "stopped" if is_stopped else None
-    return Evidence(address, port, _uuid(service), state=state, queue=queue)
+    return Evidence(address, port, service.uuid, state=state, queue=queue)
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Assembles the report's lists of hosts and endpoints from all observations. Pure."""
+"""Assembles the report's lists of hosts and endpoints from all observations. No I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ _NO_MATCHES = PrinterMatches()
 
 def assemble_hosts(observed: Observations) -> tuple[Host, ...]:
     """Return one host per address: first this machine, then the gateways, then all others."""
-    return tuple(map(_host, sorted(observed.hosts.values(), key=_order)))
+    return tuple(map(_host, sorted(observed.hosts.values(), key=_host_order)))
 
 
 def assemble_endpoints(
@@ -127,8 +127,10 @@ def by_importance(
     return tuple(sorted(sorted(endpoints, key=importance), key=turn))
 
 
-def _order(host: HostObservation) -> tuple[int, int, int, str]:
-    rank = 0 if "local" in host.sources else 1 if "gateway" in host.sources else 2
+def _host_order(host: HostObservation) -> tuple[int, int, int, str]:
+    rank = 1 if "gateway" in host.sources else 2
+    if "local" in host.sources:
+        rank = 0
     return (rank, *numeric_order(host.address))
 
 

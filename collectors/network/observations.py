@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from collectors.contract import Failure, HostSource, LearnedPrinter, Printer, SourceState, Transport
+from collectors.network.matching.identity import normal_uuid
 from collectors.network.scan.scan import PortState, ScannedHost
 from collectors.shared.addresses import is_mdns_name
 
@@ -36,6 +37,11 @@ class MdnsService:
     interface_name: str = ""
     announcer: str = ""
     is_hearsay: bool = False
+
+    @property
+    def uuid(self) -> str | None:
+        """The UUID in the TXT record."""
+        return normal_uuid(dict(self.txt).get("uuid"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,10 @@ NO_IDENTIFIERS = PrinterIdentifiers()
 
 @dataclass(frozen=True, slots=True)
 class SnmpTarget:
-    """A printer to query by SNMP. Its answer becomes evidence for ``port`` and ``queue``."""
+    """A printer to query by SNMP.
+
+    Its answer becomes evidence for the print port ``port`` and for ``queue``.
+    """
 
     address: str
     port: int
@@ -86,13 +95,14 @@ class SnmpTarget:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The answer of one address and port to a query of the allow-list (IPP, SNMP, web page).
+    """What a device reported about itself for one of its ports, or about a queue behind the port.
 
+    It is an answer to a query (IPP, SNMP, web page), or the state that mDNS announces for a queue.
     ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12). ``name`` is the
     printer's own name. ``title`` and ``realm`` (of a login) come from its web page. ``server`` is
     the Server header of its web page or of CUPS.
-    ``queue`` is the path that was queried. ``is_missing``: the device answered that it has no such
-    queue. A state that mDNS announces for a queue is stored in this class, too.
+    ``queue`` is the path that was queried or announced. ``is_missing``: the device answered that it
+    has no such queue.
     """
 
     address: str
@@ -137,19 +147,21 @@ class KnownPrinter:
 
     ``address`` is the text in the report: ``host:port`` or a device path. ``host`` is an IP address
     or a name. ``addresses`` are its IP addresses, which are resolved if ``host`` is a name.
-    ``queue`` is the path or the name of the queue at ``host``.
+    ``lookup_s`` is the time in seconds that the system's resolver took for ``host``. ``queue`` is
+    the path or the name of the queue at ``host``. ``dns_sd_name`` and ``dns_sd_type`` are the
+    instance name and the type (such as ``_ipp._tcp``) of the DNS-SD service in the printer's setup.
+    ``learned`` is the identity that the printer had when it last answered.
+
     ``present`` is whether a local device (USB, serial) is plugged in, or None if that is not known.
     ``presence_reason`` describes how this was determined, or why it is not known.
-    ``stopped`` and ``state_reasons`` are from the machine's own spooler. ``backend`` is the CUPS
-    backend of a queue if its device URI has an unknown form. ``learned`` is the identity that the
-    printer had when it last answered. ``is_file_missing``: the device is plugged in, but the device
-    file that the queue prints to is missing. ``suspended`` is the device's folder in sysfs if the
-    kernel has suspended the device. ``stuck_jobs`` is the number of stuck jobs in its queue
-    (``print_jobs.py``). ``dns_sd_name`` and ``dns_sd_type`` are the instance name and the type of
-    the DNS-SD service in the printer's setup; a type is like ``_ipp._tcp``.
-    ``lookup_s`` is the time in seconds that the system's resolver took for ``host``.
-    ``is_rejecting``: the queue accepts no new jobs. ``is_on_wsd_port``: Windows sends the jobs to a
-    WSD port.
+    ``is_file_missing``: the device is plugged in, but the device file that the queue prints to is
+    missing. ``suspended_sysfs_path`` is the folder in sysfs of a device that the kernel has
+    suspended.
+
+    ``stopped``, ``state_reasons`` and ``is_rejecting`` (the queue accepts no new jobs) are from the
+    machine's own spooler. ``stuck_jobs`` is the number of stuck jobs in its queue
+    (``print_jobs.py``). ``backend`` is the CUPS backend of a queue if its device URI has an unknown
+    form. ``is_on_wsd_port``: Windows sends the jobs to a WSD port.
     """
 
     id: str
@@ -174,7 +186,7 @@ class KnownPrinter:
     backend: str | None = None
     learned: LearnedPrinter | None = None
     is_file_missing: bool = False
-    suspended: str | None = None
+    suspended_sysfs_path: str | None = None
     is_rejecting: bool = False
     stuck_jobs: int = 0
     is_on_wsd_port: bool = False
@@ -233,12 +245,12 @@ class PortObservation:
 
     ``contact`` is None if no connection to the port was tried. ``hostnames`` are the host names of
     the address. ``instances`` are the names of the services that are announced for the port, and
-    ``queues`` the announced paths of its queues. ``labels`` are the names of the port from DNS-SD,
-    its own answers and its web page. ``models`` has the models from its own answers first.
-    ``answered_uuids`` are the ``uuids`` that its own answers contain. ``is_announced``: mDNS
-    announces the port. ``queue_states`` are the announced states of its queues, followed by the
-    states that the queues themselves answered. ``state`` is None if there are several printers
-    behind the port.
+    ``queues`` the announced paths of its queues. ``labels`` are the names that the device
+    gives itself at this port: by DNS-SD, in its answers and on its web page. ``models`` has the
+    models from its own answers first. ``answered_uuids`` are the ``uuids`` that its own answers
+    contain. ``is_announced``: mDNS announces the port. ``queue_states`` are the announced states of
+    its queues, followed by the states that the queues themselves answered. ``state`` is None if
+    there are several printers behind the port.
     """
 
     address: str
@@ -281,10 +293,11 @@ class HostObservation:
 class Observations:
     """All observations, by address and by port.
 
-    ``announcers`` maps an address to the device that announced it first. ``scanned_networks``
-    (``192.168.1.0/24``) are the ranges in which every address was tried: an address in them that is
-    not in ``hosts`` did not answer. ``own_networks`` are the networks of this machine's addresses.
-    ``attempts`` has the results of connections to print ports (see `CollectedFacts`).
+    ``announcers`` maps an address to the device that announced it first: its MAC or address
+    (`LinkLayer.announcer`). ``scanned_networks`` (``192.168.1.0/24``) are the ranges in which every
+    address was tried: an address in them that is not in ``hosts`` did not answer. ``own_networks``
+    are the networks of this machine's addresses. ``attempts`` has the results of connections to
+    print ports (see `CollectedFacts`).
     """
 
     hosts: Mapping[str, HostObservation] = field(default_factory=dict)

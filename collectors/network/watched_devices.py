@@ -1,4 +1,4 @@
-"""Finds the watched devices among the hosts of a network report. Pure.
+"""Finds the watched devices among the hosts of a network report. No I/O.
 
 A device is recognised by its MAC. If its MAC is only learned, not configured, it may have changed.
 Such a device is also recognised by its other identities, in the same way as a printer.

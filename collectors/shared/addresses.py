@@ -11,11 +11,13 @@ if TYPE_CHECKING:  # the idle daemon imports this module, but not collectors.con
 
 Network = IPv4Network | IPv6Network
 
+LINK_LOCAL = IPv4Network("169.254.0.0/16")  # RFC 3927
+
 OWN_RANGES = (
     IPv4Network("10.0.0.0/8"),  # RFC 1918
     IPv4Network("172.16.0.0/12"),
     IPv4Network("192.168.0.0/16"),
-    IPv4Network("169.254.0.0/16"),  # RFC 3927
+    LINK_LOCAL,
 )
 """A network of this machine in these ranges is scanned without being named in the configuration."""
 
@@ -126,7 +128,7 @@ def numeric_order(address: str) -> tuple[int, int, str]:
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return (9, 0, address)
+        return (9, 0, address)  # after all addresses
     return (parsed.version, int(parsed), address)
 
 

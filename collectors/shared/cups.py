@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from collectors.shared import ipp
 from collectors.shared.addresses import is_loopback, split_host_port
-from collectors.shared.http import HttpError, exchange_blocking, post_request
+from collectors.shared.http import HttpError, build_post_request, exchange_blocking
 
 _SOCKETS = {"darwin": "/private/var/run/cupsd"}
 _DEFAULT_SOCKET = "/run/cups/cups.sock"
@@ -65,6 +65,7 @@ def ask_cups(
 
 def cups_servers(environ: Mapping[str, str], platform: str) -> tuple[CupsServer, ...]:
     """Return the servers to try: CUPS_SERVER if it names this machine, else the usual addresses."""
+    # The setting may end with an IPP version, as in `localhost:631/version=1.1`.
     setting = environ.get("CUPS_SERVER", "").partition("/version=")[0]
     if setting.startswith("/"):
         return (CupsServer(path=setting),)
@@ -89,7 +90,7 @@ def _ask(server: CupsServer, ipp_request: bytes, deadline_s: float) -> ipp.Respo
 
 
 def _post(server: CupsServer, ipp_request: bytes, deadline_s: float) -> bytes:
-    request = post_request("localhost", "/", ipp.CONTENT_TYPE, ipp_request)
+    request = build_post_request("localhost", "/", ipp.CONTENT_TYPE, ipp_request)
     remaining_s = partial(_remaining_s, deadline_s)
     with _connect(server, remaining_s()) as connection:
         reply = exchange_blocking(connection, request, ipp.RESPONSE_MAX_BYTES, remaining_s)

@@ -1,4 +1,4 @@
-"""Encodes questions of the Domain Name System, and reads replies (RFC 1035). Pure.
+"""Encodes questions of the Domain Name System, and reads replies (RFC 1035). No I/O.
 
 Replies are untrusted. The idle daemon uses this module, so it must need little memory.
 """

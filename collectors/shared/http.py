@@ -59,7 +59,7 @@ class HttpReply:
         return next((value for key, value in self.headers if key == name), None)
 
 
-def post_request(host: str, path: str, content_type: str, body: bytes) -> HttpRequest:
+def build_post_request(host: str, path: str, content_type: str, body: bytes) -> HttpRequest:
     headers = (("Content-Type", content_type), ("Content-Length", str(len(body))))
     return HttpRequest("POST", host, path, headers, body)
 
@@ -147,16 +147,16 @@ class HttpExchange:
                 return
             self._connection.receive_data(_tidy(bytes(self._unread[: end.start()])))
             del self._unread[: end.end()]
-            self._take_events()
+            self._process_events()
         for start in range(0, len(self._unread), _PIECE_BYTES):
             self._connection.receive_data(bytes(self._unread[start : start + _PIECE_BYTES]))
-            self._take_events()
+            self._process_events()
         self._unread.clear()
         if is_end:
             self._connection.receive_data(b"")
-            self._take_events()
+            self._process_events()
 
-    def _take_events(self) -> None:
+    def _process_events(self) -> None:
         while not self._is_whole:
             event = self._connection.next_event()
             if isinstance(event, h11.Response):

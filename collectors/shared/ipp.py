@@ -155,19 +155,19 @@ def decode_response(data: bytes) -> Response:
 def _attribute(tag: int, name: str, values: Sequence[str]) -> bytes:
     names = (name, *([""] * (len(values) - 1)))
     return b"".join(
-        bytes([tag]) + _sized(attribute.encode()) + _sized(value.encode())
+        bytes([tag]) + _with_length(attribute.encode()) + _with_length(value.encode())
         for attribute, value in zip(names, values, strict=True)
     )
 
 
-def _sized(data: bytes) -> bytes:
+def _with_length(data: bytes) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
 def _read_groups(data: bytes) -> Iterator[Group]:
     """Yield the groups. Collections (RFC 8010, section 3.1.6) are skipped, because no caller needs
     them."""
-    group_tag = depth = 0
+    group_tag = depth = 0  # no group or collection has begun
     attributes: list[tuple[str, list[Value]]] = []
     for tag, name, raw in _read_items(data):
         if tag <= _LAST_DELIMITER:
@@ -208,15 +208,15 @@ def _read_items(data: bytes) -> Iterator[tuple[int, str, bytes]]:
         tag, name, value = data[offset], b"", b""
         offset += 1
         if tag > _LAST_DELIMITER:
-            name, offset = _read_sized(data, offset)
-            value, offset = _read_sized(data, offset)
+            name, offset = _read_with_length(data, offset)
+            value, offset = _read_with_length(data, offset)
         yield tag, decode(name), value
         if tag == _END:
             return
     raise IppError("more attributes than any printer has")
 
 
-def _read_sized(data: bytes, offset: int) -> tuple[bytes, int]:
+def _read_with_length(data: bytes, offset: int) -> tuple[bytes, int]:
     (size,) = _LENGTH.unpack_from(data, offset)
     start = offset + _LENGTH.size
     if start + size > len(data):
@@ -241,6 +241,6 @@ def _read_value(tag: int, value: bytes) -> Value | None:
 
 def _read_localized(value: bytes) -> str:
     """Return the text of a textWithLanguage or nameWithLanguage value (RFC 8010, section 3.9)."""
-    _, offset = _read_sized(value, 0)
-    text, _ = _read_sized(value, offset)
+    _, offset = _read_with_length(value, 0)
+    text, _ = _read_with_length(value, offset)
     return decode(text)

@@ -18,7 +18,7 @@ JOBS_REQUEST: Final = ipp.encode_request(
     printer_uri="ipp://localhost/",
     which_jobs="not-completed",
 )
-_HELD, _STOPPED = 4, 6  # RFC 8011, section 5.3.7
+_HELD, _STOPPED = 4, 6  # values of job-state (RFC 8011, section 5.3.7)
 
 
 @dataclass(frozen=True, slots=True)

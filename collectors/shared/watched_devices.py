@@ -16,10 +16,10 @@ _ID_PREFIX: Final = "device:"
 NOT_TRIED: Final = (
     "its address was not checked: it is excluded, or not in a network of this machine"
 )
-_SHARED: Final = (
+_SHARED_MAC_REASON: Final = (
     "{mac} answers at the device's address and at others, as a repeater or a proxy does"
 )
-_RANDOM: Final = (
+_RANDOM_MAC_REASON: Final = (
     "{mac} answers at the device's address; this MAC is random,"
     " so the device may have changed its MAC"
 )
@@ -136,15 +136,16 @@ def state_of(
     if is_ambiguous and expected.is_mac_learned and not recognised:
         addresses = ()  # the learned MAC is that of a repeater with several devices behind it
     other_mac = answers.macs.get(address or "")
-    is_answered = address in answers.macs and (mac is None or other_mac is None)
-    if address in addresses or is_answered or (addresses and address is None):
+    is_mac_unknown = mac is None or other_mac is None
+    has_answer = address in answers.macs and is_mac_unknown
+    if address in addresses or has_answer or (addresses and address is None):
         return DeviceState(device, "present", address or addresses[0])
     if addresses:
         return DeviceState(device, "moved", addresses[0], moved_from=address, other_mac=other_mac)
-    return _not_found(expected, other_mac, answers)
+    return _missing_state(expected, other_mac, answers)
 
 
-def _not_found(expected: Expectation, other_mac: str | None, answers: Answers) -> DeviceState:
+def _missing_state(expected: Expectation, other_mac: str | None, answers: Answers) -> DeviceState:
     """Return the state of a device that was not recognised anywhere.
 
     ``other_mac`` is the MAC that answers at its address. A device without a configured address may
@@ -169,9 +170,9 @@ def _doubt_about(other_mac: str, expected: Expectation, answers: Answers) -> str
     }
     addresses = {*answers.addresses_of(other_mac), *(older_addresses - answers.macs.keys())}
     if len(addresses) > 1 or other_mac in answers.proxies:
-        return _SHARED.format(mac=other_mac)
+        return _SHARED_MAC_REASON.format(mac=other_mac)
     if expected.is_mac_learned and is_random(expected.mac_address, other_mac):
-        return _RANDOM.format(mac=other_mac)
+        return _RANDOM_MAC_REASON.format(mac=other_mac)
     return None
 
 

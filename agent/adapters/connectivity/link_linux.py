@@ -8,7 +8,7 @@ from pathlib import Path
 from agent.adapters.connectivity.link import LinkReading, Neighbour, Tables, summarize
 from collectors.shared.linux import rtnetlink
 from collectors.shared.linux.rtnetlink_socket import read_dump, read_neighbours
-from collectors.shared.linux.wireless import access_point, parse_signals
+from collectors.shared.linux.wireless import parse_signals, read_access_point
 
 
 def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
@@ -25,7 +25,7 @@ def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
     measured = replace(
         state,
         gateway_mac=gateway.mac_address if gateway else None,
-        access_point=access_point(wireless) if wireless else None,
+        access_point=read_access_point(wireless) if wireless else None,
         signal_dbm=signals[wireless] if wireless else None,
     )
     return replace(reading, state=measured)

@@ -7,7 +7,7 @@ from typing import Final
 from agent.adapters.connectivity.local_http import exchange_local
 from agent.rules.connectivity.local_faults import LocalState
 from collectors.shared import ipp
-from collectors.shared.http import post_request
+from collectors.shared.http import build_post_request
 from collectors.shared.text import clean_text
 
 QUEUES_MAX: Final = 32
@@ -27,7 +27,7 @@ _IPP_REQUEST: Final = ipp.encode_request(
 
 async def query_queues(socket: Path) -> dict[str, LocalState] | None:
     """Return the state of each queue by name; None if CUPS does not answer. Never raises."""
-    request = post_request("localhost", "/", ipp.CONTENT_TYPE, _IPP_REQUEST)
+    request = build_post_request("localhost", "/", ipp.CONTENT_TYPE, _IPP_REQUEST)
     try:
         return parse_queues(await exchange_local(socket, request))
     except (OSError, ValueError):

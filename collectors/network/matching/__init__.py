@@ -1,1 +1,1 @@
-"""Matches the printers of this machine with devices of the network. Pure."""
+"""Matches the printers of this machine with devices of the network. No I/O."""

@@ -1,5 +1,5 @@
 """Answers two questions about each network printer: where does the print system send a job now, and
-which device is the printer? The answers select a row of the table of verdicts. Pure.
+which device is the printer? The answers select a row of the table of verdicts. No I/O.
 """
 
 import ipaddress
@@ -19,16 +19,15 @@ from collectors.network.matching.recognise import (
     may_have_mac,
 )
 from collectors.network.matching.symptoms import OutOfReach
-from collectors.network.matching.table import IdentityAt, Occupant, Port, Situation
+from collectors.network.matching.table import IdentityAt, Occupant, PortStatus, Situation
 from collectors.network.observations import KnownPrinter, Observations, PortObservation
 from collectors.network.scan.scan import PortState
-from collectors.shared.addresses import PRINT_PORTS, Network, parse_networks
+from collectors.shared.addresses import LINK_LOCAL, PRINT_PORTS, Network, parse_networks
 
-_Key = tuple[str, int | None]  # an address and a port
-_Choice = tuple[_Key, Device]
+_Endpoint = tuple[str, int | None]  # an address and a port
+_Choice = tuple[_Endpoint, Device]
 _USUAL_PREFIX = 24
-_LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
-_PORTS: tuple[Port, ...] = ("open", "not tried", "refused", "silent")
+_PORT_STATUSES_BEST_FIRST: tuple[PortStatus, ...] = ("open", "not tried", "refused", "silent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Case:
     """The answers for one printer.
 
     ``address`` and ``port`` are its destination now, or ``problem`` is the reason why it has none.
-    ``announced_at`` is the address of an unusable service with the printer's name (`Destination`).
+    ``announced_address`` is that of an unusable service with the printer's name (`Destination`).
     ``device`` is the device at the destination, and ``observation`` is what was observed of the
     port. ``comparison`` compares the device with the printer. If the print system may pick any of
     several devices, ``rivals`` are these devices. ``matches`` are the devices that certainly are
@@ -45,7 +44,7 @@ class Case:
 
     printer: KnownPrinter
     problem: Problem = ""
-    announced_at: str = ""
+    announced_address: str = ""
     address: str = ""
     port: int | None = None
     device: Device | None = None
@@ -61,22 +60,15 @@ class Case:
         If some of these devices are identified by their MAC, only these are returned, because a MAC
         is the strongest evidence.
         """
-        other_matches = [match for match in self.matches if match.device is not self.device]
-        by_mac = tuple(
-            other_match
-            for other_match in other_matches
-            if other_match.by == "MAC" and not other_match.is_by_name
-        )
+        others = [match for match in self.matches if match.device is not self.device]
+        by_mac = tuple(m for m in others if m.by == "MAC" and not m.is_mac_from_host_name)
         if self.observation is not None and self.observation.contact == "open":
-            # The open port may be on another interface of the same device. So a MAC in the host
-            # name is no evidence of a device elsewhere. If the device at the destination has an
-            # identity of the printer, only a MAC is such evidence.
-            other_matches = [
-                e
-                for e in other_matches
-                if not (e.is_by_name or self.comparison.has_shared_identity)
-            ]
-        return by_mac or tuple(other_matches)
+            # The device with the open port and the device elsewhere may be two interfaces of one
+            # printer. So a MAC from the host name does not count. If the device with the open port
+            # shares an identity with the printer, only an observed MAC counts.
+            is_shared = self.comparison.has_shared_identity
+            others = [m for m in others if not (m.is_mac_from_host_name or is_shared)]
+        return by_mac or tuple(others)
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -90,7 +82,7 @@ class Case:
             return self.comparison.by
         return next((match.by for match in self.matches if match.device is device), None)
 
-    def prints_to(self, device: Device) -> bool:
+    def may_print_to(self, device: Device) -> bool:
         return self.device is device and self.comparison.likeness != "different"
 
 
@@ -107,12 +99,14 @@ class Reach:
     def attempts(self, address: str, port: int) -> tuple[PortState, ...]:
         """Return the results of all connections to a port, oldest first.
 
-        An address that was scanned without any answer does not answer on this port either.
+        If the scan tried the address and nothing answered, the only result is "no-answer".
         """
-        last = self.contact(address, port)
-        if last is None and address not in self._scanned and _is_in(address, self._networks):
-            last = "no-answer"
-        return self._attempts.get((address, port)) or ((last,) if last else ())
+        if attempts := self._attempts.get((address, port)):
+            return attempts
+        contact = self.contact(address, port)
+        if contact is None and address not in self._scanned and _is_in(address, self._networks):
+            contact = "no-answer"
+        return (contact,) if contact else ()
 
     def contact(self, address: str, port: int) -> PortState | None:
         host = self._scanned.get(address)
@@ -123,15 +117,18 @@ class Reach:
         return host is not None and host.is_answering
 
     def obstacle(self, address: str) -> OutOfReach:
-        """Return why this machine cannot print to an address; "" if it can."""
-        if _is_in(address, (_LINK_LOCAL,)):
+        """Return why this machine cannot print to an address; "" if it can.
+
+        IPv6 addresses count as near.
+        """
+        if _is_in(address, (LINK_LOCAL,)):
             return "link-local"
         nearby = (*self._own_networks, *self._networks)
         is_near = ":" in address or not self._own_networks or _is_in(address, nearby)
         if is_near or self.is_answering(address):
             return ""
-        is_masked = _is_in(address, tuple(map(_usual_network, self._own_networks)))
-        return "wrong mask" if is_masked else "other network"
+        usual_networks = tuple(map(_usual_network, self._own_networks))
+        return "wrong mask" if _is_in(address, usual_networks) else "other network"
 
 
 class Cases:
@@ -149,7 +146,7 @@ class Cases:
         self._ports = observed.ports
         directory = Directory(observed, index)
         self._cases = {
-            number: self._answer(printer, directory.resolve(printer))
+            number: self._make_case(printer, directory.resolve(printer))
             for number, printer in enumerate(known)
             if printer.transport == "network" and printer.backend is None
         }
@@ -173,8 +170,8 @@ class Cases:
     def owner(self, case: Case, device: Device) -> tuple[str, str] | None:
         """Return the name of another printer that certainly is ``device``, and the evidence.
 
-        A printer that is set up with another address of the device does not count, because it has
-        not moved to the address of ``case``.
+        A printer that prints to ``device`` at an address other than that of ``case`` is skipped,
+        because it has not moved to the address of ``case``.
         """
         for other in self.others(case):
             has_other_address = other.device is device and other.address != case.address
@@ -183,24 +180,22 @@ class Cases:
         return None
 
     def situation(self, case: Case) -> Situation:
-        count = len(case.elsewhere)
-        identity_place: IdentityAt = (
-            "nowhere" if not count else "elsewhere" if count == 1 else "at several"
-        )
+        choices: tuple[IdentityAt, ...] = ("nowhere", "elsewhere", "at several")
+        identity_seen = choices[min(len(case.elsewhere), 2)]
         if case.rivals:
-            return Situation("several", None, None, identity_place)
+            return Situation("several", None, None, identity_seen)
         if not case.address:
-            return Situation("fails", None, None, identity_place)
+            return Situation("fails", None, None, identity_seen)
         occupant, port = self._occupant(case), self._destination_state(case)
         if occupant == "this printer":
-            identity_place = "at the address"
+            identity_seen = "at the address"
         elif occupant == "unknown" and port == "open":
             # A device may have further IPv6 addresses, so an unknown device at an IPv6 address may
             # be the device that was matched elsewhere.
             addresses = (address for match in case.elsewhere for address in match.device.addresses)
             is_ipv6 = ":" in case.address or all(":" in address for address in addresses)
-            identity_place = "nowhere" if is_ipv6 else identity_place
-        return Situation("address", occupant, port, identity_place)
+            identity_seen = "nowhere" if is_ipv6 else identity_seen
+        return Situation("address", occupant, port, identity_seen)
 
     def _occupant(self, case: Case) -> Occupant:
         device = case.device
@@ -213,32 +208,32 @@ class Cases:
             return "this printer" if case.comparison.likeness == "same" else "unknown"
         return "another printer" if self.owner(case, device) else "another device"
 
-    def _destination_state(self, case: Case) -> Port:
+    def _destination_state(self, case: Case) -> PortStatus:
         if case.port is None and case.device is not None:
             return "refused" if case.device.is_alive else "silent"  # the device has no print port
         return self._port_state(case.address, case.port)
 
-    def _port_state(self, address: str, port: int | None) -> Port:
+    def _port_state(self, address: str, port: int | None) -> PortStatus:
         if attempts := self.reach.attempts(address, port or 0):
             return "silent" if attempts[-1] == "no-answer" else attempts[-1]
         return "not tried"
 
     # ------------------------------------------------------------------ the answers
 
-    def _answer(self, printer: KnownPrinter, destination: Destination) -> Case:
+    def _make_case(self, printer: KnownPrinter, destination: Destination) -> Case:
         case = Case(
             printer,
             destination.problem,
-            destination.announced_at,
+            destination.announced_address,
             matches=find_matches(printer, self.index),
         )
-        if not destination.keys:
+        if not destination.endpoints:
             return case
-        keys = self._usable(destination.keys)
+        endpoints = self._usable(destination.endpoints)
         rivals: tuple[Device, ...] = ()
         if destination.is_one_of:
-            keys, rivals = self._narrow(printer, keys)
-        address, port = min(keys, key=lambda key: self._preference(printer, *key))
+            endpoints, rivals = self._narrow(printer, endpoints)
+        address, port = min(endpoints, key=lambda endpoint: self._preference(printer, *endpoint))
         device = self.index.at(address)
         observation = self._observation(printer, device, address, port)
         if device is not None:
@@ -259,21 +254,21 @@ class Cases:
         """
         device = self.index.at(address)
         is_other = device and compare(printer, device, self.index).likeness == "different"
-        return _PORTS.index(self._port_state(address, port)), bool(is_other)
+        return _PORT_STATUSES_BEST_FIRST.index(self._port_state(address, port)), bool(is_other)
 
-    def _usable(self, keys: Sequence[_Key]) -> list[_Key]:
+    def _usable(self, endpoints: Sequence[_Endpoint]) -> list[_Endpoint]:
         """Leave out IPv6 addresses that were not tried, if there are IPv4 addresses."""
-        if all(":" in address for address, _ in keys):
-            return list(keys)
-        return [k for k in keys if ":" not in k[0] or self._port_state(*k) != "not tried"]
+        if all(":" in address for address, _ in endpoints):
+            return list(endpoints)
+        return [e for e in endpoints if ":" not in e[0] or self._port_state(*e) != "not tried"]
 
     def _narrow(
-        self, printer: KnownPrinter, keys: list[_Key]
-    ) -> tuple[list[_Key], tuple[Device, ...]]:
+        self, printer: KnownPrinter, endpoints: list[_Endpoint]
+    ) -> tuple[list[_Endpoint], tuple[Device, ...]]:
         """Choose between devices with the same name, UUID or MAC.
 
-        Each criterion narrows the choice. Returns the remaining keys, and the remaining devices if
-        there are several.
+        Each criterion narrows the choice. Returns the remaining endpoints, and the remaining
+        devices if there are several.
         """
         uuid = printer.uuid
         criteria: tuple[Callable[[Device], bool], ...] = (
@@ -287,22 +282,26 @@ class Cases:
             ),
             lambda device: any(is_same_model(printer.make_model, m) for m in device.models),
         )
-        candidates: list[_Choice] = [(k, d) for k in keys if (d := self.index.at(k[0])) is not None]
+        candidates: list[_Choice] = [
+            (e, device) for e in endpoints if (device := self.index.at(e[0])) is not None
+        ]
         for fits in criteria:
             candidates = [candidate for candidate in candidates if fits(candidate[1])] or candidates
         devices = tuple(dict.fromkeys(device for _, device in candidates))
-        return [key for key, _ in candidates] or keys, devices if len(devices) > 1 else ()
+        remaining = [endpoint for endpoint, _ in candidates] or endpoints
+        return remaining, devices if len(devices) > 1 else ()
 
     def _observation(
         self, printer: KnownPrinter, device: Device | None, address: str, port: int | None
     ) -> PortObservation | None:
         """Return the observation of the destination's port.
 
-        If the destination has no port, the observation of the best port is returned.
+        If the destination has no port, the observation of the best port is returned. It may be at
+        another address of the device if the printer has a UUID, which identifies its port.
         """
         if port is not None or device is None:
             return self._ports.get((address, port or 0))
-        return choose_port(
+        return choose_observation(
             printer, [e for e in device.observations if e.address == address or printer.uuid]
         )
 
@@ -316,13 +315,13 @@ def located_addresses(known: Sequence[KnownPrinter], observed: Observations) -> 
     ).addresses
 
 
-def choose_port(
+def choose_observation(
     printer: KnownPrinter, observations: Sequence[PortObservation]
 ) -> PortObservation | None:
-    """Return the best port to print to.
+    """Return the observation of the best port to print to.
 
-    If the printer's setup has a port, only this port is returned. Otherwise it is a port that gives
-    the printer's UUID or DNS-SD name (`is_own`), or else a usual print port.
+    If the printer's setup has a port, it is of this port. Otherwise it is of a port that gives the
+    printer's UUID or DNS-SD name (`is_own`), or else of a usual print port.
     """
     if printer.port is not None:
         observations = [

@@ -1,4 +1,4 @@
-"""The table of reasons why a printer does not print, with symptoms and fixes. Pure.
+"""The table of reasons why a printer does not print, with symptoms and fixes. No I/O.
 
 The groups are searched in order. From each group, the first row that fits a printer is reported. A
 row of the group "machine" is about this machine or its network. The report lists such a row once,
@@ -11,7 +11,7 @@ from itertools import chain
 from string import Formatter
 from typing import Any
 
-from collectors.network.matching.reasons import listed
+from collectors.network.matching.reasons import join_names
 from collectors.network.matching.symptoms import Condition, MachineSymptoms, Symptoms
 from collectors.network.observations import SLOW_LOOKUP_S, is_resolved_by_mdns
 
@@ -78,9 +78,9 @@ class _Listing(Formatter):
     """Formats tuples as ``a, b and c``."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        return (
-            listed(value) if isinstance(value, tuple) else super().format_field(value, format_spec)
-        )
+        if isinstance(value, tuple):
+            return join_names(value)
+        return str(super().format_field(value, format_spec))
 
 
 _LISTING = _Listing()
@@ -100,8 +100,8 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
     "place": (
         Cause(
             "address-taken",
-            lambda s, _: bool(s.other),
-            "{s.seen}, but {s.other}",
+            lambda s, _: bool(s.difference),
+            "{s.seen}, but {s.difference}",
             "the device that answers has a different MAC, serial number, UUID or model",
             "give the printer a fixed address, or set it up again if it was replaced",
         ),
@@ -154,15 +154,15 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "renamed",
-            lambda s, _: bool(s.device_at) and bool(s.printer.dns_sd_name),
-            "{s.seen}; the device that had this name is at {s.device_at}",
+            lambda s, _: bool(s.device_address) and bool(s.printer.dns_sd_name),
+            "{s.seen}; the device that had this name is at {s.device_address}",
             "no device announces the queue's name and service, but the printer was recognised",
             "was it renamed? Set the printer up again, or restore its name",
         ),
         Cause(
             "name-lost",
-            lambda s, _: bool(s.device_at),
-            "{s.seen}; the device is at {s.device_at}",
+            lambda s, _: bool(s.device_address),
+            "{s.seen}; the device is at {s.device_address}",
             "the printer's host name has no address, but the printer was recognised at another"
             " address",
             "correct the name in the router or name server, or set the printer up by its address",
@@ -246,10 +246,11 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "usb-suspended",
-            lambda s, _: bool(s.printer.suspended),
+            lambda s, _: bool(s.printer.suspended_sysfs_path),
             "{s.printer.presence_reason}, but suspended to save power",
             "the kernel has suspended the USB printer",
-            "if it does not wake up for a job, run `echo on > {s.printer.suspended}/power/control`",
+            "if it does not wake up for a job, run"
+            " `echo on > {s.printer.suspended_sysfs_path}/power/control`",
         ),
     ),
     "instead": (
@@ -259,7 +260,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "if it has replaced the printer",
             "another device accepts connections at the printer's address, and the printer was"
             " not found",
-            "{s.forget}",
+            "{s.forget_command}",
         ),
         Cause(
             "replaced",
@@ -317,7 +318,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, _: s.printer.stopped and s.is_device_fine,
             "its queue is stopped on this machine although the printer works",
             "the queue is stopped, and the device has no problem",
-            "resume it: {s.resume}",
+            "resume it: {s.resume_command}",
         ),
         Cause(
             "queue-stopped",
@@ -332,16 +333,16 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, _: s.printer.is_rejecting,
             "its queue rejects jobs",
             "printer-is-accepting-jobs of the queue is false",
-            "enable it: {s.accept}",
+            "enable it: {s.accept_command}",
         ),
     ),
     "jobs": (
         Cause(
             "jobs-stuck",
             lambda s, _: s.printer.stuck_jobs > 0,
-            "{s.jobs} in its queue",
+            "{s.waiting_jobs} in its queue",
             "jobs wait in a stopped queue, are stopped themselves, or are older than ten minutes",
-            "fix the other problems, or cancel them: {s.cancel}",
+            "fix the other problems, or cancel them: {s.cancel_command}",
         ),
     ),
     "port": (
@@ -374,7 +375,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         Cause(
             "two-ways",
             lambda s, m: _is_unreached_in(s, m.shared_network),
-            "{m.ways} are in one network, {m.shared_network}, and only one of them is used",
+            "{m.shared_by} are in one network, {m.shared_network}, and only one of them is used",
             "two interfaces, such as cable and Wi-Fi, have addresses in one network",
             "switch off the interface that does not lead to the printers",
             exists=lambda m: bool(m.shared_network),

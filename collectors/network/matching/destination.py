@@ -1,8 +1,8 @@
-"""Resolves where the print system sends a job now: an address and a port, or why that fails. Pure.
+"""Resolves where the print system sends a job now: an address and a port, or why that fails.
 
-Host names are resolved before, with the system's resolver (`collectors/network/printers/names.py`).
-mDNS names and DNS-SD services are resolved here from the announcements, as CUPS does: a service by
-its instance name and type. A UUID in the device URI only excludes services with a different UUID.
+No I/O: host names were resolved before (`collectors/network/printers/host_names.py`). mDNS names
+and DNS-SD services are resolved here from the announcements, as CUPS does: a service by its
+instance name and type. A UUID in the device URI only excludes services with a different UUID.
 """
 
 from collections import defaultdict
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from collectors.network.matching.devices import DeviceIndex, host_names, service_names
-from collectors.network.matching.identity import mac_in_address, normal_uuid
+from collectors.network.matching.identity import mac_in_address
 from collectors.network.mdns.description import PRINT_SERVICES
 from collectors.network.observations import (
     KnownPrinter,
@@ -37,14 +37,14 @@ class Destination:
 
     A port is None if the setup names none. With ``is_one_of``, the print system takes any one of
     the addresses; otherwise it tries all of them. ``problem`` is the reason why there are no
-    addresses. ``announced_at`` is the address of a service that has the printer's name but is not
+    addresses. ``announced_address`` is that of a service that has the printer's name but is not
     usable.
     """
 
-    keys: tuple[tuple[str, int | None], ...] = ()
+    endpoints: tuple[tuple[str, int | None], ...] = ()
     is_one_of: bool = False
     problem: Problem = ""
-    announced_at: str = ""
+    announced_address: str = ""
 
 
 def with_destinations(
@@ -58,10 +58,11 @@ def with_destinations(
     directory = Directory(observed, DeviceIndex(()))
     printers: list[KnownPrinter] = []
     for printer in known:
-        keys = directory.resolve(printer).keys if is_resolved_by_mdns(printer) else ()
-        keys = tuple(key for key in keys if ":" not in key[0]) or keys
-        printers += [replace(printer, addresses=(address,), port=port) for address, port in keys]
-        printers += () if keys else (printer,)
+        endpoints = directory.resolve(printer).endpoints if is_resolved_by_mdns(printer) else ()
+        endpoints = tuple(e for e in endpoints if ":" not in e[0]) or endpoints
+        printers += [replace(printer, addresses=(a,), port=port) for a, port in endpoints]
+        if not endpoints:
+            printers.append(printer)
     return tuple(printers)
 
 
@@ -75,34 +76,36 @@ class Directory:
         for host in observed.hosts.values():
             for service in host.services:
                 for address in service.addresses:
-                    self._addresses[_plain(service.hostname)][address] = None
+                    self._addresses[_plain_host_name(service.hostname)][address] = None
                 for name in service_names(service.instance):
                     self._services[name][service] = None
-            self._addresses[_plain(host.hostname or "")][host.address] = None
+            self._addresses[_plain_host_name(host.hostname or "")][host.address] = None
         for port in observed.ports.values():
             for name in port.hostnames:
-                self._addresses[_plain(name)][port.address] = None
+                self._addresses[_plain_host_name(name)][port.address] = None
 
     def resolve(self, printer: KnownPrinter) -> Destination:
         if printer.addresses:
-            return self._to((address, printer.port) for address in printer.addresses)
+            return self._destination((address, printer.port) for address in printer.addresses)
         host = printer.host or ""
-        if is_mdns_name(host) and (addresses := self._addresses.get(_plain(host))):
-            return self._to((a, printer.port) for a in sorted(addresses, key=numeric_order))
+        if is_mdns_name(host) and (addresses := self._addresses.get(_plain_host_name(host))):
+            return self._destination(
+                (a, printer.port) for a in sorted(addresses, key=numeric_order)
+            )
         if printer.dns_sd_name:
             return self._resolve_service(printer, printer.dns_sd_name)
         if host:
             return Destination(problem="mDNS name" if is_mdns_name(host) else "host name")
         return self._resolve_identity(printer)
 
-    def _to(
-        self, keys: Iterable[tuple[str, int | None]], *, is_one_of: bool = False
+    def _destination(
+        self, endpoints: Iterable[tuple[str, int | None]], *, is_one_of: bool = False
     ) -> Destination:
         """Return a destination, without link-local IPv6 addresses if there are other addresses."""
-        distinct = tuple(dict.fromkeys(keys))
-        usable = tuple(key for key in distinct if not _is_link_local(key[0]))
-        keys = usable or ((self._address_to_contact(address), port) for address, port in distinct)
-        return Destination(tuple(dict.fromkeys(keys)), is_one_of)
+        distinct = tuple(dict.fromkeys(endpoints))
+        usable = tuple(endpoint for endpoint in distinct if not _is_link_local(endpoint[0]))
+        endpoints = usable or ((self._address_to_contact(a), port) for a, port in distinct)
+        return Destination(tuple(dict.fromkeys(endpoints)), is_one_of)
 
     def _address_to_contact(self, address: str) -> str:
         """Return the address to contact instead of a link-local IPv6 address.
@@ -121,7 +124,7 @@ class Directory:
         if not services:
             return Destination(problem="service")
         kind = printer.dns_sd_type
-        announced_at = next((a for s in services for a in s.addresses), "")
+        announced_address = next((a for s in services for a in s.addresses), "")
         if kind is None:
             # A queue of HPLIP has a port, and accepts any print service. A queue of cups-browsed
             # has no port, and uses IPP.
@@ -133,34 +136,32 @@ class Directory:
                 for service in services
                 if service.type == kind and service.instance.lower() == name.lower()
             ]
-        matching = [
-            e for e in usable if _announced_uuid(e) in (None, printer.uuid) or not printer.uuid
-        ]
-        keys = [(a, printer.port or e.port) for e in matching if e.port for a in e.addresses]
-        if keys:
+        matching = [e for e in usable if e.uuid in (None, printer.uuid) or not printer.uuid]
+        endpoints = [(a, printer.port or e.port) for e in matching if e.port for a in e.addresses]
+        if endpoints:
             hosts = {service.hostname.lower() for service in matching}
             is_one_of = len(hosts) > 1 or "" in hosts
-            keys.sort(key=lambda key: numeric_order(key[0]))
-            return self._to(keys, is_one_of=is_one_of)
-        problem: Problem = "UUID" if usable and not matching else "service" if matching else "type"
-        return Destination(problem=problem, announced_at=announced_at)
+            endpoints.sort(key=lambda endpoint: numeric_order(endpoint[0]))
+            return self._destination(endpoints, is_one_of=is_one_of)
+        problem: Problem = "UUID" if usable else "type"
+        if matching:
+            problem = "service"  # it has no address or no port
+        return Destination(problem=problem, announced_address=announced_address)
 
     def _resolve_identity(self, printer: KnownPrinter) -> Destination:
         devices = self._index.having("mac_addresses", printer.mac_address)
         if not printer.mac_address:
             devices = self._index.having("uuids", printer.uuid)
         if devices:
-            return self._to([(device.address, printer.port) for device in devices], is_one_of=True)
+            return self._destination(
+                [(device.address, printer.port) for device in devices], is_one_of=True
+            )
         problem: Problem = "UUID" if printer.uuid else "nothing"
         return Destination(problem="MAC" if printer.mac_address else problem)
 
 
-def _plain(hostname: str) -> str:
+def _plain_host_name(hostname: str) -> str:
     return host_names(hostname)[0]
-
-
-def _announced_uuid(service: MdnsService) -> str | None:
-    return normal_uuid(dict(service.txt).get("uuid"))
 
 
 def _is_link_local(address: str) -> bool:

@@ -1,6 +1,5 @@
 """Groups observations into devices, and finds devices by their MAC, UUID, serial number or name."""
 
-import ipaddress
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -75,25 +74,25 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     for port in observed.ports.values():
         observations[port.address].append(port)
     scanned_hosts = {a for a, host in observed.hosts.items() if host.scanned}
-    single = {
+    by_address = {
         address: _device((address,), observed.hosts.get(address), observations.get(address, ()))
         for address in sorted({*scanned_hosts, *observations}, key=numeric_order)
     }
     names = _names(observed)
-    for address, device in single.items():
+    for address, device in by_address.items():
         # A UUID and a serial number together count like a host name.
         names[address] |= {f"{uuid} {n}" for uuid in device.uuids for n in device.serials}
         if ":" in address:
             # A service with an IPv4 address is not listed at its IPv6 addresses, so `_names` has
             # not returned its host name for them.
             names[address] |= {name.lower() for name in device.hostnames}
-    first = _first_addresses(single, names)
-    owners = _owners(single, names, first)
+    first = _first_addresses(by_address, names)
+    owners = _owners(by_address, names, first)
     members: dict[str, list[str]] = {}
-    for address in single:
+    for address in by_address:
         owner = owners.get(address, address)
         members.setdefault(first.get(owner, owner), []).append(address)
-    return tuple(_join([single[address] for address in group]) for group in members.values())
+    return tuple(_join([by_address[address] for address in group]) for group in members.values())
 
 
 class DeviceIndex:
@@ -131,8 +130,8 @@ class DeviceIndex:
         may be from before the printer left this address.
         """
         devices = self.having("mac_addresses", mac_address)
-        matches = (d.is_alive or (d.is_there and old_address not in d.addresses) for d in devices)
-        return sum(matches) > 1
+        counted = [d.is_alive or (d.is_there and old_address not in d.addresses) for d in devices]
+        return sum(counted) > 1
 
     def printers(self) -> Iterator[Device]:
         """Yield the devices that are certainly printers, because of a model or a raw print port.
@@ -191,7 +190,7 @@ _LOWER_CASE_KINDS = ("hostnames", "instances")
 def _keys(kind: str, device: Device) -> Iterator[str]:
     for value in getattr(device, kind):
         if kind == "mac_addresses":
-            yield from (value, value[-8:])
+            yield from (value, value[-8:])  # the whole MAC, and its last three bytes
         elif kind == "instances":
             yield from service_names(value)
         elif kind == "hostnames":
@@ -240,24 +239,24 @@ def _names(observed: Observations) -> defaultdict[str, set[str]]:
 
 
 def _first_addresses(
-    single: dict[str, Device], names: Mapping[str, Collection[str]]
+    by_address: dict[str, Device], names: Mapping[str, Collection[str]]
 ) -> dict[str, str]:
     """Map each IPv4 address of a device with several of them to the device's first address."""
     of_name: dict[str, list[str]] = defaultdict(list)
-    for address in single:
+    for address in by_address:
         for name in names[address] if ":" not in address else ():
             of_name[name].append(address)
     first: dict[str, str] = {}
     for addresses in of_name.values():
         pairs = combinations(addresses, 2) if len(addresses) <= _INTERFACES_MAX else ()
-        if pairs and all(is_one_device(single[a], single[b]) for a, b in pairs):
+        if pairs and all(is_one_device(by_address[a], by_address[b]) for a, b in pairs):
             head = min((first.get(a, a) for a in addresses), key=numeric_order)
             first |= dict.fromkeys(addresses, head)
     return first
 
 
 def _owners(
-    single: dict[str, Device], names: Mapping[str, Collection[str]], first: Mapping[str, str]
+    by_address: dict[str, Device], names: Mapping[str, Collection[str]], first: Mapping[str, str]
 ) -> dict[str, str]:
     """Map an IPv6 address to the only IPv4 device with its MAC, or else its host name.
 
@@ -265,12 +264,14 @@ def _owners(
     several have the mark, only those that are alive count: the others may be older entries of the
     neighbour table.
     """
-    alive = {first.get(address, address) for address, device in single.items() if device.is_alive}
+    alive = {
+        first.get(address, address) for address, device in by_address.items() if device.is_alive
+    }
     by_mark: dict[str, set[str]] = defaultdict(set)
     owners: dict[str, str] = {}
-    for address, device in single.items():
+    for address, device in by_address.items():
         marks = (*device.mac_addresses, *sorted(names[address]))
-        if not _is_ipv6(address):
+        if ":" not in address:
             for mark in marks:
                 by_mark[mark].add(first.get(address, address))
             continue
@@ -299,7 +300,3 @@ def _join(devices: Sequence[Device]) -> Device:
         is_alive=any(device.is_alive for device in devices),
         is_there=any(device.is_there for device in devices),
     )
-
-
-def _is_ipv6(address: str) -> bool:
-    return ipaddress.ip_address(address.partition("%")[0]).version == 6

@@ -1,4 +1,4 @@
-"""Learns the identity of a printer while it answers, to recognise it at another address. Pure."""
+"""Learns the identity of a printer while it answers, to recognise it at another address. No I/O."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -43,9 +43,9 @@ def learn(
             setup=_setup(printer),
             seen_at=now,
             address=address,
-            mac_address=_only(device, devices, lambda other: other.mac_addresses),
-            uuid=_only(device, devices, lambda other: other.uuids),
-            serial=_only(device, devices, lambda other: other.serials),
+            mac_address=_unique_value(device, devices, lambda other: other.mac_addresses),
+            uuid=_unique_value(device, devices, lambda other: other.uuids),
+            serial=_unique_value(device, devices, lambda other: other.serials),
             dns_sd_name=_first(instances),
             hostname=_first(device.hostnames),
             model=_first(device.models),
@@ -57,7 +57,7 @@ def _setup(printer: KnownPrinter) -> str:
     return " ".join(part[:VALUE_MAX] for part in parts if part)
 
 
-def _only(device: Device, devices: Sequence[Device], identities: Identities) -> str | None:
+def _unique_value(device: Device, devices: Sequence[Device], identities: Identities) -> str | None:
     """Return a device's identity of one kind. Returns None if the device has several or none, or if
     another device has the same identity."""
     values = set(identities(device))

@@ -1,4 +1,4 @@
-"""Finds problems of this machine and its network that make printers unreachable. Pure."""
+"""Finds problems of this machine and its network that make printers unreachable. No I/O."""
 
 import ipaddress
 from collections.abc import Iterator, Sequence
@@ -6,10 +6,9 @@ from ipaddress import IPv4Address, IPv4Network
 
 from collectors.network.matching.symptoms import MachineSymptoms
 from collectors.network.observations import SLOW_LOOKUP_S, KnownPrinter, Observations
-from collectors.shared.addresses import network_of, parse_networks
+from collectors.shared.addresses import LINK_LOCAL, network_of, parse_networks
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 
-_LINK_LOCAL = IPv4Network("169.254.0.0/16")  # RFC 3927
 _HOST_ROUTE = 32
 
 
@@ -21,34 +20,34 @@ def find_machine_symptoms(
 ) -> MachineSymptoms:
     """Return the problems. ``unicast_only`` are the interfaces on which hosts answer mDNS only by
     unicast."""
-    ways, shared_network = _shared(local)
-    isolation = next(_isolated(local, known, observed), ("", ""))
-    lost_gateway = next(_lost_gateways(local), ("", ""))
+    shared_by, shared_network = _find_shared_network(local)
+    isolated_on, isolated_network = next(_isolated_networks(local, known, observed), ("", ""))
+    lost_gateway, lost_on = next(_lost_gateways(local), ("", ""))
     lookup_s = max((printer.lookup_s for printer in known if printer.addresses), default=0.0)
     return MachineSymptoms(
-        link_local=_link_local(local),
-        ways=ways,
+        link_local=_link_local_interfaces(local),
+        shared_by=shared_by,
         shared_network=shared_network,
-        isolated_on=isolation[0],
-        isolated_network=isolation[1],
+        isolated_on=isolated_on,
+        isolated_network=isolated_network,
         unicast_only=tuple(unicast_only),
-        lost_gateway=lost_gateway[0],
-        lost_on=lost_gateway[1],
+        lost_gateway=lost_gateway,
+        lost_on=lost_on,
         slow_lookup_s=lookup_s if lookup_s >= SLOW_LOOKUP_S else 0.0,
     )
 
 
-def _link_local(local: LocalNetwork) -> tuple[str, ...]:
+def _link_local_interfaces(local: LocalNetwork) -> tuple[str, ...]:
     """Return the machine's IPv4 interfaces if all of its IPv4 addresses are self-assigned."""
     addresses = [
         (interface, address) for interface in local.in_use for address, _ in _networks(interface)
     ]
-    if any(address not in _LINK_LOCAL for _, address in addresses):
+    if any(address not in LINK_LOCAL for _, address in addresses):
         return ()
     return tuple(dict.fromkeys(interface.interface.name for interface, _ in addresses))
 
 
-def _shared(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
+def _find_shared_network(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
     """Return two interfaces with addresses in one network, and the network; empty if none."""
     first: dict[IPv4Network, str] = {}
     for interface in local.in_use:
@@ -59,12 +58,12 @@ def _shared(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
                 if other_network.overlaps(network) and name != interface.interface.name:
                     smaller = max(other_network, network, key=lambda n: n.prefixlen)
                     return (name, interface.interface.name), str(smaller)
-            if network != _LINK_LOCAL:
+            if network != LINK_LOCAL:
                 first.setdefault(network, interface.interface.name)
     return (), ""
 
 
-def _isolated(
+def _isolated_networks(
     local: LocalNetwork, known: Sequence[KnownPrinter], observed: Observations
 ) -> Iterator[tuple[str, str]]:
     """Yield each Wi-Fi interface on which only the gateway answers, and its network.
@@ -99,9 +98,9 @@ def _lost_gateways(local: LocalNetwork) -> Iterator[tuple[str, str]]:
         networks = [
             network for _, network in _networks(interface) if network.prefixlen < _HOST_ROUTE
         ]
-        for gateway in (
-            interface.interface.gateways if networks and not interface.is_point_to_point else ()
-        ):
+        if interface.is_point_to_point or not networks:
+            continue
+        for gateway in interface.interface.gateways:
             gateway_address = ipaddress.ip_address(gateway)
             if gateway_address.version == 4 and not any(
                 gateway_address in network for network in networks

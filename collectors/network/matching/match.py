@@ -1,4 +1,4 @@
-"""Judges each printer of the machine by the observations of the network. Pure.
+"""Determines the verdict on each printer of the machine from the observations. No I/O.
 
 The table of verdicts (`table.py`) decides. Two rules take precedence: a printer is not reported as
 reachable if the device at its address may be a different one, and no hint names a device that
@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from collectors.contract import Printer
 from collectors.network.matching import verdicts
-from collectors.network.matching.cases import Case, Cases, choose_port, is_own
+from collectors.network.matching.cases import Case, Cases, choose_observation, is_own
 from collectors.network.matching.causes import explain
 from collectors.network.matching.devices import Device, DeviceIndex, group_devices
 from collectors.network.matching.learned import learn
-from collectors.network.matching.reasons import listed, sentence
+from collectors.network.matching.reasons import join_names, sentence
 from collectors.network.matching.recognise import find_alike
 from collectors.network.matching.symptoms import NOTHING_WRONG, MachineSymptoms, Symptoms
 from collectors.network.matching.table import Occupant, Row, decide
@@ -39,17 +39,19 @@ def match(
     ``printers_only``, the network was not searched, and reasons contain obvious remedies as well.
     """
     index = DeviceIndex(group_devices(observed))
-    judge = _Judge(Cases(known, observed, index), machine, printers_only=printers_only)
+    builder = _VerdictBuilder(Cases(known, observed, index), machine, printers_only=printers_only)
     verdicts_with_printers = [
-        (printer, judge.verdict(n, printer)) for n, printer in enumerate(known)
+        (printer, builder.verdict(n, printer)) for n, printer in enumerate(known)
     ]
-    hints = Hints(index, judge.cases.is_free)
+    hints = Hints(index, builder.cases.is_free)
     ids: dict[Key, dict[str, None]] = {}
     for printer, verdict in verdicts_with_printers:
-        for key in verdict.marked:
+        for key in verdict.endpoints:
             ids.setdefault(key, {})[printer.id] = None
     answering = (
-        (p, v.device, v.learned_at) for p, v in verdicts_with_printers if v.device and v.learned_at
+        (p, v.device, v.learned_address)
+        for p, v in verdicts_with_printers
+        if v.device and v.learned_address
     )
     strangers = (
         (p, v.taken_by, v.taken_by.address) for p, v in verdicts_with_printers if v.taken_by
@@ -64,8 +66,8 @@ def match(
     )
 
 
-class _Judge:
-    """Describes the outcome of the table for each printer."""
+class _VerdictBuilder:
+    """Returns the verdict on a printer: the outcome of the table, and the reason."""
 
     def __init__(self, cases: Cases, machine: MachineSymptoms, *, printers_only: bool) -> None:
         self.cases = cases
@@ -75,25 +77,25 @@ class _Judge:
     def verdict(self, number: int, printer: KnownPrinter) -> Verdict:
         case = self.cases.get(number)
         if case is None:
-            return self._explained(verdicts.local_symptoms(printer))
+            return self._to_verdict(verdicts.local_symptoms(printer))
         if self.cases.reach.is_blind or (self._printers_only and case.problem in _SEARCHED):
-            return self._explained(Symptoms(printer, "unknown", self._unexamined(case)))
+            return self._to_verdict(Symptoms(printer, "unknown", self._why_not_examined(case)))
         situation = self.cases.situation(case)
         row = decide(situation)
         if row.outcome in ("unresolved", "renamed", "several"):
-            return self._unresolved(case, row)
+            return self._unresolved_verdict(case, row)
         if row.outcome == "moved":
-            return self._moved(case, row, situation.occupant)
+            return self._moved_verdict(case, row, situation.occupant)
         if row.outcome == "off" or case.device is None:
-            return self._absent(case, row)
-        return self._there(case, row, case.device)
+            return self._absent_verdict(case, row)
+        return self._present_verdict(case, row, case.device)
 
-    def _unexamined(self, case: Case) -> str:
+    def _why_not_examined(self, case: Case) -> str:
         if self._printers_only and case.problem in _SEARCHED:
             return "its address is not known, and the network was not searched for it"
         return "it was not contacted" if self._printers_only else "the network was not examined"
 
-    def _explained(
+    def _to_verdict(
         self, symptoms: Symptoms, device: Device | None = None, key: Key | None = None
     ) -> Verdict:
         texts = explain(symptoms, self._machine, with_all_remedies=self._printers_only)
@@ -105,28 +107,29 @@ class _Judge:
             symptoms.status, reason, key, unique_keys, device, is_device_named=device is not None
         )
 
-    def _unresolved(self, case: Case, row: Row) -> Verdict:
+    def _unresolved_verdict(self, case: Case, row: Row) -> Verdict:
         if row.outcome == "several":
-            addresses = listed([rival.address for rival in case.rivals])
+            addresses = join_names([rival.address for rival in case.rivals])
             evidence = (
                 f"ambiguous between {addresses}: all have its {verdicts.name_kind(case.printer)}"
             )
             symptoms = Symptoms(case.printer, row.status, evidence)
-            return replace(self._explained(symptoms), is_device_named=True)
+            return replace(self._to_verdict(symptoms), is_device_named=True)
         symptoms = verdicts.unresolved_symptoms(case)
         if row.outcome == "unresolved":
-            return self._explained(symptoms)
-        other_match = case.elsewhere[0]
-        port = choose_port(case.printer, other_match.device.observations)
-        key = (port.address, port.port) if port else None
+            return self._to_verdict(symptoms)
+        other = case.elsewhere[0]
+        observation = choose_observation(case.printer, other.device.observations)
+        key = (observation.address, observation.port) if observation else None
         # If the device has the announced address, only its service has changed.
-        has_announced = case.announced_at in other_match.device.addresses
-        device_at = "" if has_announced else f"{other_match.device.address} (same {other_match.by})"
-        return self._explained(replace(symptoms, device_at=device_at), other_match.device, key)
+        has_announced = case.announced_address in other.device.addresses
+        device_address = "" if has_announced else f"{other.device.address} (same {other.by})"
+        symptoms = replace(symptoms, device_address=device_address)
+        return self._to_verdict(symptoms, other.device, key)
 
-    def _absent(self, case: Case, row: Row) -> Verdict:
-        """Judge a printer at whose address no device is known, or at most a MAC."""
-        printer, (address, port) = case.printer, (case.address, case.port)
+    def _absent_verdict(self, case: Case, row: Row) -> Verdict:
+        """Return the verdict on a printer at whose address no device is known, or only a MAC."""
+        printer, address, port = case.printer, case.address, case.port
         endpoint, reach = join_host_port(address, port), self.cases.reach
         attempts = reach.attempts(address, port or 0)
         symptoms = Symptoms(printer, row.status, f"no answer from {address}", failed_lookup="other")
@@ -152,10 +155,10 @@ class _Judge:
                 out_of_reach=obstacle,
                 failed_lookup="",
             )
-        return self._explained(symptoms)
+        return self._to_verdict(symptoms)
 
-    def _there(self, case: Case, row: Row, device: Device) -> Verdict:
-        """Judge a printer by the device that is at its destination."""
+    def _present_verdict(self, case: Case, row: Row, device: Device) -> Verdict:
+        """Return the verdict on a printer with a device at its destination."""
         printer, address, port = case.printer, case.address, case.port
         observation = case.observation
         difference = self._difference(case, device) if row.outcome == "taken" else ""
@@ -166,20 +169,20 @@ class _Judge:
             )
             occupant_name = "" if difference else verdicts.occupant_name(device) or ""
             symptoms = Symptoms(
-                printer, row.status, evidence, occupant_name=occupant_name, other=difference
+                printer, row.status, evidence, occupant_name=occupant_name, difference=difference
             )
-            return self._explained(symptoms, None if difference else device)
+            return self._to_verdict(symptoms, None if difference else device)
         reach = self.cases.reach
         symptoms = verdicts.describe_port(
             Symptoms(
                 printer,
                 row.status,
-                "",
-                address,
-                port,
-                reach.attempts(address, port),
-                reach.is_answering(address),
-                other=difference,
+                seen="",
+                address=address,
+                port=port,
+                attempts=reach.attempts(address, port),
+                is_answering=reach.is_answering(address),
+                difference=difference,
             ),
             is_announced=observation is not None and observation.is_announced,
             matched_by=verdicts.matched_by(case),
@@ -188,7 +191,7 @@ class _Judge:
             instead = verdicts.other_open_ports(device, port)
             symptoms = replace(symptoms, other_open_ports=instead)
         if difference:
-            return self._taken(symptoms, case, device)
+            return self._taken_verdict(symptoms, case, device)
         symptoms = verdicts.with_own_state(
             replace(symptoms, models=device.models), observation, device
         )
@@ -201,52 +204,53 @@ class _Judge:
         is_certain = case.comparison.likeness == "same"
         if symptoms.status == "unreachable" and not symptoms.out_of_reach and not is_certain:
             symptoms = replace(symptoms, occupant_name=verdicts.occupant_name(device) or "")
-        verdict = self._explained(
+        verdict = self._to_verdict(
             symptoms, device, (address, port) if observation is not None else None
         )
-        return replace(verdict, learned_at=address if symptoms.status == "reachable" else "")
+        return replace(verdict, learned_address=address if symptoms.status == "reachable" else "")
 
     def _difference(self, case: Case, device: Device) -> str:
         """Describe why the device at a printer's address is a different one."""
         if owner := self.cases.owner(case, device):
             return f"the printer {owner[0]} (same {owner[1]}) has this address now"
-        return case.comparison.text
+        return case.comparison.difference
 
-    def _taken(self, symptoms: Symptoms, case: Case, device: Device) -> Verdict:
-        """Judge a printer whose address a different device has.
+    def _taken_verdict(self, symptoms: Symptoms, case: Case, device: Device) -> Verdict:
+        """Return the verdict on a printer whose address a different device has.
 
         The state and the endpoints of that device are not reported for the printer.
         """
         is_used = any(
-            other.prints_to(device) or other.evidence(device) for other in self.cases.others(case)
+            other.may_print_to(device) or other.evidence(device)
+            for other in self.cases.others(case)
         )
         is_open = symptoms.contact == "open"
         if is_open:
             symptoms = replace(symptoms, seen=f"{symptoms.address} answers on port {symptoms.port}")
         is_new = is_open and case.comparison.contradicts_learned and not is_used
-        verdict = self._explained(replace(symptoms, may_have_replaced=is_new))
+        verdict = self._to_verdict(replace(symptoms, may_have_replaced=is_new))
         return replace(verdict, taken_by=device if is_new else None)
 
-    def _moved(self, case: Case, row: Row, occupant: Occupant | None) -> Verdict:
+    def _moved_verdict(self, case: Case, row: Row, occupant: Occupant | None) -> Verdict:
         (other,) = case.elsewhere
         device = other.device
-        port = choose_port(case.printer, device.observations)
-        key = (port.address, port.port) if port else None
-        users = [e.printer.name for e in self.cases.others(case) if e.prints_to(device)]
-        is_gone = occupant == "nobody"
+        observation = choose_observation(case.printer, device.observations)
+        key = (observation.address, observation.port) if observation else None
+        users = [e.printer.name for e in self.cases.others(case) if e.may_print_to(device)]
+        old_address_state = f"{case.address} is another device now"
+        if occupant == "nobody":
+            old_address_state = f"nothing answers at {case.address} any more"
         symptoms = Symptoms(
             case.printer,
             row.status,
-            f"moved to {join_host_port(*key) if key else device.address} (same {other.by})",
-            device.address if key is None else key[0],
-            old_address_state=f"nothing answers at {case.address} any more"
-            if is_gone
-            else f"{case.address} is another device now",
-            set_up_as=listed(users),
+            seen=f"moved to {join_host_port(*key) if key else device.address} (same {other.by})",
+            address=key[0] if key else device.address,
+            old_address_state=old_address_state,
+            set_up_as=join_names(users),
         )
-        symptoms = self._with_obstacle(verdicts.with_own_state(symptoms, port, device))
-        verdict = self._explained(symptoms, device, None if symptoms.out_of_reach else key)
-        return replace(verdict, learned_at=device.address if other.by == "MAC" and key else "")
+        symptoms = self._with_obstacle(verdicts.with_own_state(symptoms, observation, device))
+        verdict = self._to_verdict(symptoms, device, None if symptoms.out_of_reach else key)
+        return replace(verdict, learned_address=device.address if other.by == "MAC" and key else "")
 
     def _with_obstacle(self, symptoms: Symptoms, evidence: str | None = None) -> Symptoms:
         """If this machine cannot print to the address, add the reason.

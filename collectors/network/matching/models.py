@@ -1,4 +1,4 @@
-"""Compares names of printer models, which devices and drivers write differently. Pure."""
+"""Compares names of printer models, which devices and drivers write differently. No I/O."""
 
 import re
 
@@ -57,7 +57,7 @@ is the usual name."""
 
 def is_no_model(text: str) -> bool:
     """Return whether a text is only a placeholder for a model."""
-    return _letters(text.lower()) in _NO_MODELS
+    return _alphanumeric(text.lower()) in _NO_MODELS
 
 
 def plain_model(model: str | None) -> str:
@@ -65,11 +65,9 @@ def plain_model(model: str | None) -> str:
 
     Returns "" if ``model`` names no specific model.
     """
-    plain, whole_letters = _letters(_without_driver(model)), _letters((model or "").lower())
+    plain, whole = _alphanumeric(_without_driver(model)), _alphanumeric((model or "").lower())
     is_generic = (
-        plain in _NO_MODELS
-        or plain in _MAKERS
-        or any(word in whole_letters for word in _GENERIC_WORDS)
+        plain in _NO_MODELS or plain in _MAKERS or any(word in whole for word in _GENERIC_WORDS)
     )
     return "" if is_generic else plain
 
@@ -108,7 +106,7 @@ def _without_driver(model: str | None) -> str:
     return _DRIVER_WORDS.split(f" {(model or '').lower()}", maxsplit=1)[0]
 
 
-def _letters(text: str) -> str:
+def _alphanumeric(text: str) -> str:
     return "".join(character for character in text if character.isalnum())
 
 
@@ -122,5 +120,5 @@ def _is_one_family(one: str, other: str) -> bool:
 
     Unequal numbers must have at least `_FAMILY_DIGITS` digits.
     """
-    can_be_family = len(one) == len(other) >= _FAMILY_DIGITS
+    can_be_family = len(one) == len(other) and len(one) >= _FAMILY_DIGITS
     return one == other or (can_be_family and one[0] == other[0])

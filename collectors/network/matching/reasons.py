@@ -54,7 +54,7 @@ def state_words(reasons: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))[:_REASONS_MAX]
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Join names with commas and "and".
 
     Only the first four names are listed. The number of further names follows them.

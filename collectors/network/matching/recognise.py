@@ -1,4 +1,4 @@
-"""Recognises which device is a given printer: by its MAC, or by two other identities. Pure.
+"""Recognises which device is a given printer: by its MAC, or by two other identities. No I/O.
 
 The other identities are the serial number, the UUID, the host name, and the MAC inside the
 printer's UUID, if the device has that MAC. One of these identities alone is only a hint, because
@@ -33,7 +33,7 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 class Comparison:
     """Whether a device is the printer.
 
-    ``by`` is the evidence that it is, and ``text`` the evidence that it is not.
+    ``by`` is the evidence that it is, and ``difference`` the evidence that it is not.
     ``has_shared_identity``: ``likeness`` is "unknown", but the device has one of the printer's
     identities other than the MAC. ``contradicts_learned``: the device differs from the identity
     that the agent has learned for the printer.
@@ -42,7 +42,7 @@ class Comparison:
     likeness: Likeness
     by: By | None = None
     has_shared_identity: bool = False
-    text: str = ""
+    difference: str = ""
     contradicts_learned: bool = False
 
 
@@ -53,13 +53,13 @@ UNIDENTIFIED = Comparison("unknown")
 class Match:
     """A device that is certainly the printer, and the evidence.
 
-    ``is_by_name``: the only evidence is a MAC in the printer's host name. This evidence is weak:
-    the name may resolve to another interface of the same printer, which has a different MAC.
+    ``is_mac_from_host_name``: the only evidence is a MAC in the printer's host name. This evidence
+    is weak: the name may resolve to another interface of the printer, which has a different MAC.
     """
 
     device: Device
     by: By
-    is_by_name: bool = False
+    is_mac_from_host_name: bool = False
 
 
 def compare(
@@ -86,10 +86,11 @@ def compare(
         # The device has both learned names, so it may be the printer although another identity
         # differs.
         return Comparison("unknown")
-    if text := _difference_from_learned(printer, device, macs):
-        return Comparison("different", text=text, contradicts_learned=True)
-    if text := _difference_from_setup(printer, device, macs, observation):
-        return Comparison("different", text=f"{text}, so it may be another device")
+    if difference := _difference_from_learned(printer, device, macs):
+        return Comparison("different", difference=difference, contradicts_learned=True)
+    if difference := _difference_from_setup(printer, device, macs, observation):
+        difference = f"{difference}, so it may be another device"
+        return Comparison("different", difference=difference)
     return Comparison("unknown", has_shared_identity=bool(same))
 
 
@@ -139,7 +140,8 @@ def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match |
         return Match(device, "MAC")
     if len(same) > 1:
         return Match(device, same[0])
-    return Match(device, "MAC", is_by_name=True) if _has_mac(_named_macs(printer), macs) else None
+    has_named_mac = _has_mac(_named_macs(printer), macs)
+    return Match(device, "MAC", is_mac_from_host_name=True) if has_named_mac else None
 
 
 def find_candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Device]:
@@ -279,8 +281,10 @@ def _difference_from_setup(
     if _is_foreign(printer.uuid, (u for answer in answers for u in answer.uuids)):
         return f"its UUID {reference}"
     label = (printer.host or "").lower().partition(".")[0]
-    is_named = label in {name.lower().partition(".")[0] for name in device.hostnames}
-    printer_macs = (*_macs(printer), *(() if is_named else _named_macs(printer)))
+    has_host_name = label in {name.lower().partition(".")[0] for name in device.hostnames}
+    # If the device has the printer's host name, the MAC in this name may be that of another
+    # interface of the device.
+    printer_macs = (*_macs(printer), *(() if has_host_name else _named_macs(printer)))
     if printer_macs and macs and not _has_mac(printer_macs, macs):
         return f"its MAC {reference}"
     if _is_foreign(printer.serial, (s for port in ports for s in port.serials)):
@@ -291,10 +295,12 @@ def _difference_from_setup(
 
 
 def name_of(device: Device) -> str | None:
+    """Return a model of the device, or else a name from a port, or else a host name."""
     labels = (label for observation in device.observations for label in observation.labels)
     return next(iter((*device.models, *labels, *device.hostnames)), None)
 
 
 def _is_foreign(value: str | None, device_values: Iterable[str]) -> bool:
+    """Return whether the printer's value and the device's values are known and differ."""
     distinct_values = set(device_values)
     return bool(value and distinct_values) and value not in distinct_values

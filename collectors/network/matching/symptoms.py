@@ -39,7 +39,7 @@ class MachineSymptoms:
     """Problems of this machine and its network that prevent connections to printers.
 
     ``link_local`` are the machine's interfaces if it has only self-assigned IPv4 addresses.
-    ``ways`` are two interfaces that have addresses in the same network, ``shared_network``.
+    ``shared_by`` are two interfaces that have addresses in the same network, ``shared_network``.
     ``isolated_on`` is the Wi-Fi interface on which only the gateway answers, in the network
     ``isolated_network``.
     ``unicast_only`` are the interfaces on which hosts answer mDNS only by unicast.
@@ -50,7 +50,7 @@ class MachineSymptoms:
     """
 
     link_local: tuple[str, ...] = ()
-    ways: tuple[str, ...] = ()
+    shared_by: tuple[str, ...] = ()
     shared_network: str = ""
     isolated_on: str = ""
     isolated_network: str = ""
@@ -70,12 +70,12 @@ class Symptoms:
     ``seen`` describes the observation and the evidence by which the printer was matched. If the
     printer has moved, ``old_address_state`` describes what is now at its old address, and
     ``set_up_as`` are the names of the printers that are set up with its new address.
-    ``device_at`` is the address at which the printer's device was recognised, with the evidence:
+    ``device_address`` is the address at which the printer was recognised, with the evidence:
     ``192.168.1.61 (same MAC)``. It is "" if this is the announced address.
     ``out_of_reach`` is the reason why this machine cannot print to ``address``.
     ``attempts`` are the results of all connections to the printer's port, oldest first.
     ``is_answering``: some port of the address accepts or refuses connections.
-    ``other`` describes why the device at the address is not the printer.
+    ``difference`` describes why the device at the address is not the printer.
     ``may_have_replaced``: this other device may be a replacement of the printer.
     ``is_queue_missing``: the device answered that it does not have the queue.
     ``other_open_ports`` lists the open print ports of the device if ``port`` is not open.
@@ -93,11 +93,11 @@ class Symptoms:
     attempts: tuple[PortState, ...] = ()
     is_answering: bool = False
     failed_lookup: FailedLookup = ""
-    device_at: str = ""
+    device_address: str = ""
     old_address_state: str = ""
     set_up_as: str = ""
     out_of_reach: OutOfReach = ""
-    other: str = ""
+    difference: str = ""
     may_have_replaced: bool = False
     is_queue_missing: bool = False
     other_open_ports: str = ""
@@ -124,7 +124,7 @@ class Symptoms:
 
     @property
     def complaint_source(self) -> str:
-        is_printer = self.own_reasons or (self.status == "reachable" and not self.other)
+        is_printer = self.own_reasons or (self.status == "reachable" and not self.difference)
         return "printer" if is_printer else "spooler"
 
     @property
@@ -150,28 +150,28 @@ class Symptoms:
         return (since or "")[:10] if self.status == "reachable" else ""
 
     @property
-    def forget(self) -> str:
+    def forget_command(self) -> str:
         """The command that deletes the learned identity of the printer."""
         return f"venue-agent printers forget {shlex.quote(self.printer.id)}"
 
     @property
-    def jobs(self) -> str:
+    def waiting_jobs(self) -> str:
         """Describe how many jobs wait."""
         count = self.printer.stuck_jobs
         return f"{count} job{'s' if count > 1 else ''} {'wait' if count > 1 else 'waits'}"
 
     @property
-    def resume(self) -> str:
+    def resume_command(self) -> str:
         """The command that resumes the queue, or what to do in the queue's window on Windows."""
         return self._command("cupsenable", "end “Pause Printing” and “Use Printer Offline”")
 
     @property
-    def accept(self) -> str:
+    def accept_command(self) -> str:
         """The command that makes the queue accept jobs, or what to do on Windows."""
         return self._command("cupsaccept", "let it accept documents")
 
     @property
-    def cancel(self) -> str:
+    def cancel_command(self) -> str:
         """The command that cancels all jobs of the queue, or what to do on Windows."""
         return self._command("cancel -a", "cancel all documents")
 

@@ -1,4 +1,4 @@
-"""The decision table of verdicts about network printers. Pure.
+"""The decision table of verdicts about network printers. No I/O.
 
 Two questions are answered first: where does the print system send a job now (`destination.py`),
 and which device is the printer (`recognise.py`)? Each combination of the answers that can occur is
@@ -18,7 +18,7 @@ Occupant = Literal["this printer", "another printer", "another device", "unknown
 """Who is at the address: this printer, the printer of another queue, another device that is no
 printer of this machine, a device that nothing identifies, or nobody."""
 
-Port = Literal["open", "refused", "silent", "not tried"]
+PortStatus = Literal["open", "refused", "silent", "not tried"]
 """The state of the port: the result of the last connection to it."""
 
 IdentityAt = Literal["at the address", "elsewhere", "at several", "nowhere"]
@@ -43,15 +43,12 @@ address, but the printer was seen. ``several``: see `Resolution`."""
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """One combination of the answers. ``occupant`` and ``port`` are None without an address.
-
-    ``seen`` is where the printer's identity was seen.
-    """
+    """One combination of the answers. ``occupant`` and ``port`` are None without an address."""
 
     resolution: Resolution
     occupant: Occupant | None
-    port: Port | None
-    seen: IdentityAt
+    port: PortStatus | None
+    identity_seen: IdentityAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,8 @@ class Row:
 
     resolution: Resolution
     occupants: tuple[Occupant | None, ...]
-    ports: tuple[Port | None, ...]
-    seen: tuple[IdentityAt, ...]
+    ports: tuple[PortStatus | None, ...]
+    identity_seen: tuple[IdentityAt, ...]
     outcome: Outcome
     status: Status
     causes: tuple[str, ...] = ()
@@ -74,7 +71,7 @@ class Row:
             situation.resolution == self.resolution
             and situation.occupant in self.occupants
             and situation.port in self.ports
-            and situation.seen in self.seen
+            and situation.identity_seen in self.identity_seen
         )
 
 
@@ -85,9 +82,9 @@ _LOST: tuple[IdentityAt, ...] = ("at several", "nowhere")
 _MAY_BE: tuple[Occupant, ...] = ("this printer", "unknown")
 _OTHER: tuple[Occupant, ...] = ("another printer", "another device")
 _NOT_THIS: tuple[Occupant, ...] = (*_OTHER, "unknown", "nobody")
-_OPEN: tuple[Port, ...] = ("open",)
-_CLOSED: tuple[Port, ...] = ("refused", "silent")
-_UNTRIED: tuple[Port, ...] = ("not tried",)
+_OPEN: tuple[PortStatus, ...] = ("open",)
+_CLOSED: tuple[PortStatus, ...] = ("refused", "silent")
+_UNTRIED: tuple[PortStatus, ...] = ("not tried",)
 
 _RENAMED_CAUSES = ("renamed", "name-lost", "service-changed")
 _LOST_CAUSES = ("name-servers-silent", "name-unresolved", "service-changed", "off")

@@ -1,4 +1,4 @@
-"""Describes what was observed of a printer and of the device at its destination. Pure."""
+"""Describes what was observed of a printer and of the device at its destination. No I/O."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from itertools import chain
 from collectors.network.matching.cases import Case
 from collectors.network.matching.devices import Device, DeviceIndex
 from collectors.network.matching.models import plain_model
-from collectors.network.matching.reasons import listed
+from collectors.network.matching.reasons import join_names
 from collectors.network.matching.recognise import compare, find_alike, name_of
 from collectors.network.matching.symptoms import FailedLookup, Status, Symptoms
 from collectors.network.observations import (
@@ -30,19 +30,20 @@ Key = tuple[str, int]  # an address and a port
 class Verdict:
     """The result for one printer.
 
-    ``endpoint`` is the address and port that the printer was matched with. ``marked`` are all
-    endpoints that belong to the printer. ``device`` is its device. The agent learns the identity of
-    this device with the address ``learned_at``, unless ``learned_at`` is "". ``is_device_named``:
-    the reason already names the device, or the devices that it may be, so no hint (`Hints`) is
-    added. ``taken_by`` is a different device that accepts connections at the printer's address.
+    ``endpoint`` is the address and port that the printer was matched with. ``endpoints`` are all
+    that belong to the printer. ``device`` is its device. The agent learns the identity of this
+    device with the address ``learned_address``, unless ``learned_address`` is "".
+    ``is_device_named``: the reason already names the device, or the devices that it may be, so no
+    hint (`Hints`) is added. ``taken_by`` is a different device that accepts connections at the
+    printer's address.
     """
 
     status: Status
     reason: str
     endpoint: Key | None = None
-    marked: tuple[Key, ...] = ()
+    endpoints: tuple[Key, ...] = ()
     device: Device | None = None
-    learned_at: str = ""
+    learned_address: str = ""
     is_device_named: bool = False
     taken_by: Device | None = None
 
@@ -119,12 +120,12 @@ def unresolved_symptoms(case: Case) -> Symptoms:
     elif case.problem == "type":
         kind = printer.dns_sd_type or "a printer"
         failed_lookup = "service"
-        evidence = f"{name} is announced at {case.announced_at}, but not as {kind}"
+        evidence = f"{name} is announced at {case.announced_address}, but not as {kind}"
     elif case.problem == "UUID" and name:
         failed_lookup = "service"
         evidence = (
-            f"the UUID of {name} at {case.announced_at} differs from that of the printer that was"
-            " set up"
+            f"the UUID of {name} at {case.announced_address} differs from that of the printer that"
+            " was set up"
         )
     elif case.problem == "service":
         evidence = f"no device announces the name {name} by mDNS"
@@ -179,7 +180,7 @@ def other_open_ports(device: Device, port: int) -> str:
     open_ports = {
         observation.port for observation in device.observations if observation.contact == "open"
     }
-    return listed(
+    return join_names(
         [
             str(other_port)
             for other_port in PRINT_PORTS
@@ -207,18 +208,18 @@ class Hints:
     def _hint_by_identity(self, printer: KnownPrinter) -> str | None:
         """Find a device with one identity of the printer, which is not enough for a match."""
         devices, by = find_alike(printer, self._index)
-        address = self._only_free(printer, devices)
+        address = self._only_free_address(printer, devices)
         return address and f"a device with its {by} was seen at {address}: {_MAYBE}"
 
     def _hint_by_name(self, printer: KnownPrinter) -> str | None:
         name = (printer.dns_sd_name or printer.name).lower()
-        address = self._only_free(printer, self._index.having("instances", name))
+        address = self._only_free_address(printer, self._index.having("instances", name))
         return address and f"a device with its name was seen at {address}: {_MAYBE}"
 
     def _hint_by_model(self, printer: KnownPrinter) -> str | None:
         addresses = self._free_addresses(self._index.of_model(printer.make_model))
         return (
-            f"the same model was seen at {listed(addresses)}"
+            f"the same model was seen at {join_names(addresses)}"
             if 0 < len(addresses) <= HINTS_MAX
             else None
         )
@@ -230,7 +231,7 @@ class Hints:
             return None
         return f"a printer that no queue of this machine uses was seen at {free[0]}"
 
-    def _only_free(self, printer: KnownPrinter, devices: tuple[Device, ...]) -> str | None:
+    def _only_free_address(self, printer: KnownPrinter, devices: tuple[Device, ...]) -> str | None:
         """Return the address of the only device in ``devices``.
 
         Returns None if there is not exactly one device, if a queue uses it, or if it is certainly

@@ -8,7 +8,7 @@ from collectors.contract import ConfiguredPrinter
 from collectors.network.observations import KnownPrinters
 from collectors.network.printers.configured import configured_printer
 from collectors.network.printers.cups import read_cups_printers
-from collectors.network.printers.names import resolve_hosts, with_literal_addresses
+from collectors.network.printers.host_names import resolve_hosts, with_literal_addresses
 from collectors.network.printers.presence import with_serial, with_usb
 from collectors.network.printers.serial_ports import is_port_present, read_serial_printers
 from collectors.network.printers.usb import read_usb_printers

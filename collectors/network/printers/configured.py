@@ -6,6 +6,8 @@ from collectors.network.printers.userinfo import without_userinfo
 from collectors.shared.addresses import normal_mac, split_host_port
 from collectors.shared.text import clean_text
 
+_ID_MAX = 1024
+
 
 def configured_printer(entry: ConfiguredPrinter) -> KnownPrinter:
     """Convert a ``[[printers]]`` entry. Its address is host:port, a host, a MAC or a path."""
@@ -17,7 +19,7 @@ def configured_printer(entry: ConfiguredPrinter) -> KnownPrinter:
     if address and mac is None and entry.transport == "network":
         host, port = split_host_port(address)
     return KnownPrinter(
-        id=clean_text(entry.id, 1024),
+        id=clean_text(entry.id, _ID_MAX),
         name=clean_text(entry.name),
         transport=entry.transport,
         source="config",

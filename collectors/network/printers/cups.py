@@ -43,6 +43,7 @@ START_COMMAND = (
     else "systemctl start cups"
 )
 NOT_RUNNING = f"the print spooler (CUPS) does not run: start it (`{START_COMMAND}`)"
+_UNREADABLE = "the queues of CUPS cannot be read"
 _HARMLESS_REASONS = frozenset({"none", "cups-ipp-conformance-failure-report"})
 
 
@@ -51,8 +52,8 @@ def read_cups_printers(
 ) -> KnownPrinters:
     """Return the queues of the local CUPS, if there is one. Never raises.
 
-    If CUPS runs but does not answer over IPP, ``lpstat`` is run. ``queues_file`` exists if CUPS has
-    queues, even if it is not running.
+    If CUPS runs but its queues cannot be read over IPP, ``lpstat`` is run. ``queues_file`` exists
+    if CUPS has queues, even if it is not running.
     """
     request = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_ATTRIBUTES)
     try:
@@ -153,9 +154,9 @@ def _address(device: DeviceUri) -> str | None:
 def _by_lpstat(reason: str, deadline_s: float) -> KnownPrinters:
     queues = read_lpstat(deadline_s)
     if queues is None:
-        return KnownPrinters(failures=(Failure(STEP, f"CUPS does not answer: {reason}"),))
+        return KnownPrinters(failures=(Failure(STEP, f"{_UNREADABLE}: {reason}"),))
     printers = (queue_printer(name, "", uri, None) for name, uri in queues.items())
-    text = f"CUPS does not answer over IPP ({reason}); its queues are from lpstat"
+    text = f"{_UNREADABLE} over IPP ({reason}); they are from lpstat"
     return _bounded(tuple(printer for printer in printers if printer is not None), text)
 
 

@@ -76,7 +76,7 @@ def parse_device_uri(uri: str) -> DeviceUri:
     scheme = parts.scheme.lower()
     if scheme in _DEFAULT_PORTS:
         return _network(parts, scheme, port)
-    return _READERS.get(scheme, _other)(parts, scheme)
+    return _READERS.get(scheme, _other_scheme)(parts, scheme)
 
 
 def _network(parts: SplitResult, scheme: str, port: int | None) -> DeviceUri:
@@ -153,13 +153,14 @@ def _hp(parts: SplitResult, scheme: str) -> DeviceUri:
     zeroconf = _query(parts, "zc")
     name = f"{zeroconf}.local" if zeroconf and "." not in zeroconf else zeroconf
     host = _query(parts, "ip") or _query(parts, "hostname") or name
-    kind: Kind = "usb" if bus == "usb" else "network" if bus == "net" else "unknown"
+    kinds: dict[str, Kind] = {"usb": "usb", "net": "network"}
+    kind: Kind = kinds.get(bus, "unknown")
     is_network = kind == "network"
     return DeviceUri(
         scheme=scheme,
         kind=kind,
         host=host if is_network else None,
-        port=9100 if is_network else None,
+        port=_DEFAULT_PORTS["socket"] if is_network else None,
         serial=_query(parts, "serial"),
         dns_sd_name=zeroconf if is_network else None,
         model=_clean(model.replace("_", " ")),
@@ -176,7 +177,7 @@ def _local_port(parts: SplitResult, scheme: str) -> DeviceUri:
     return DeviceUri(scheme=scheme, kind="serial", path=_clean(parts.path.split("+")[0]))
 
 
-def _other(parts: SplitResult, scheme: str) -> DeviceUri:
+def _other_scheme(parts: SplitResult, scheme: str) -> DeviceUri:
     is_file = scheme in {"", "file"} and parts.path.startswith("/")
     is_device = parts.path.startswith("/dev/") and parts.path != "/dev/null"
     if scheme in _NO_DEVICE or (is_file and not is_device):

@@ -59,7 +59,7 @@ def _with_device(
     if not devices and plugged and printer.dns_sd_name:
         # It may be plugged in although no model matches: its DNS-SD name may lack the model.
         return replace(printer, presence_reason=_UNNAMED)
-    if not devices and (missing := _missing_file(printer, plugged)):
+    if not devices and (missing := _describe_missing_file(printer, plugged)):
         return replace(printer, present=False, presence_reason=missing, is_file_missing=True)
     if not devices:
         reason = f"no USB printer{f' with {by}' if by else ''} is plugged in and switched on"
@@ -75,11 +75,11 @@ def _with_device(
         presence_reason=f"plugged in by USB as {place}, recognised by {by}",
         address=printer.address or device.path or f"usb:{device.bus_id}",
         serial=printer.serial or real_serial(device.serial),
-        suspended=device.suspended,
+        suspended_sysfs_path=device.suspended_sysfs_path,
     )
 
 
-def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str | None:
+def _describe_missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str | None:
     """Describe the case that a printer is plugged in, but the queue's device file is missing."""
     path = printer.address or ""
     devices_without_file = [device for device in plugged if device.path is None]
@@ -97,8 +97,9 @@ def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[list[Us
     if printer.serial:
         by = f"serial number {printer.serial}"
         same = [device for device in plugged if printer.serial in device.serials]
-        # If two devices have the same serial number, it does not identify a device.
-        return (_of_model(printer, same) or same if len(same) > 1 else same), by
+        if len(same) > 1:  # this serial number does not identify a device
+            same = _of_model(printer, same) or same
+        return same, by
     if not plain_model(printer.make_model):
         return list(plugged), "being the only USB printer" if plugged else ""
     return _of_model(printer, plugged), f"model {printer.make_model}"

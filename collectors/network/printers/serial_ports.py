@@ -12,6 +12,7 @@ from pathlib import Path
 from collectors.shared.sysfs import read_line
 
 PORTS_MAX = 256
+_PARENTS_MAX = 4  # how many folders above a port its USB device is searched
 _PRINTER_MAKERS = frozenset(
     {
         "04b8",  # Seiko Epson
@@ -64,4 +65,6 @@ def _usb_device(port: Path) -> Path | None:
         place = (port / "device").resolve(strict=True)
     except OSError:
         return None
-    return next((p for p in islice(place.parents, 4) if (p / "idVendor").is_file()), None)
+    return next(
+        (p for p in islice(place.parents, _PARENTS_MAX) if (p / "idVendor").is_file()), None
+    )

@@ -12,6 +12,7 @@ from collectors.network.printers.device_id import SERIAL_KEYS, join_model, model
 from collectors.shared.sysfs import read_line
 
 DEVICES_MAX = 256
+_INTERFACES_PER_DEVICE = 8  # an estimate, which limits the interfaces that are read
 _PRINTER_CLASS = "07"
 
 
@@ -19,8 +20,8 @@ _PRINTER_CLASS = "07"
 class UsbPrinter:
     """A plugged-in printer. ``bus_id`` is like ``1-1.2``, ``path`` like ``/dev/usb/lp0``.
 
-    ``device_id`` is its IEEE 1284 device id, from which CUPS builds device URIs. ``suspended`` is
-    its folder in sysfs if the kernel has suspended the device, else None.
+    ``device_id`` is its IEEE 1284 device id, from which CUPS builds device URIs. If the kernel
+    has suspended the device, ``suspended_sysfs_path`` is its folder in sysfs, else None.
     """
 
     bus_id: str
@@ -31,7 +32,7 @@ class UsbPrinter:
     product_id: str = ""
     path: str | None = None
     device_id: str = ""
-    suspended: str | None = None
+    suspended_sysfs_path: str | None = None
 
     @property
     def make_model(self) -> str:
@@ -58,7 +59,7 @@ def read_usb_printers(sys_root: Path = Path("/sys")) -> tuple[UsbPrinter, ...] |
         return None
     interfaces = sorted(devices.glob("*:*"))
     printers: dict[str, UsbPrinter] = {}
-    for interface in islice(interfaces, DEVICES_MAX * 8):
+    for interface in islice(interfaces, DEVICES_MAX * _INTERFACES_PER_DEVICE):
         if read_line(interface / "bInterfaceClass") != _PRINTER_CLASS:
             continue
         bus_id = interface.name.partition(":")[0]
@@ -79,5 +80,5 @@ def _read_printer(device: Path, interface: Path) -> UsbPrinter:
         product_id=read_line(device / "idProduct") or "",
         path=f"/dev/usb/{nodes[0]}" if nodes else None,
         device_id=read_line(interface / "ieee1284_id") or "",
-        suspended=str(device) if status == "suspended" else None,
+        suspended_sysfs_path=str(device) if status == "suspended" else None,
     )

@@ -8,6 +8,7 @@ from collectors.contract import Failure
 from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.printers.windows_registry import (
+    RAW_PORT,
     SERIAL_PORTS,
     Registry,
     find_print_port,
@@ -18,7 +19,6 @@ from collectors.shared.addresses import join_host_port, split_host_port
 from collectors.shared.text import clean_text
 
 PRINTERS_MAX = 512
-_RAW_PORT = 9100
 STEP = "printers: Windows spooler"
 
 _WORK_OFFLINE = 0x400  # PRINTER_ATTRIBUTE_WORK_OFFLINE
@@ -73,7 +73,7 @@ def read_windows_printers(
     left_out = len(spooler_printers) - PRINTERS_MAX
     return KnownPrinters(
         printers=tuple(printer for printer in printers if printer is not None),
-        limitations=(f"{left_out} printers of the spooler were left out",) if left_out > 0 else (),
+        limitations=(f"printers of the spooler left out: {left_out}",) if left_out > 0 else (),
     )
 
 
@@ -99,9 +99,7 @@ def _printer(entry: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
     return _with_destination(base, port_name, registry)
 
 
-def _with_destination(
-    printer: KnownPrinter, port_name: str, registry: Registry
-) -> KnownPrinter | None:
+def _with_destination(printer: KnownPrinter, port_name: str, registry: Registry) -> KnownPrinter:
     if printer.name.startswith("\\\\"):
         # A connection to a printer of another machine. The port belongs to that machine.
         return _shared_printer(printer, printer.name)
@@ -125,9 +123,7 @@ def _shared_printer(printer: KnownPrinter, share: str) -> KnownPrinter:
     return replace(printer, address=share, host=share.strip("\\").split("\\")[0])
 
 
-def _with_network_port(
-    printer: KnownPrinter, port_name: str, registry: Registry
-) -> KnownPrinter | None:
+def _with_network_port(printer: KnownPrinter, port_name: str, registry: Registry) -> KnownPrinter:
     port = find_print_port(registry, port_name)
     if port is not None:
         return replace(
@@ -161,9 +157,9 @@ def _literal_address(port_name: str) -> tuple[str | None, int]:
     match = _IP_PORT.match(port_name)
     host, number = split_host_port(match[1]) if match else (None, None)
     try:
-        return str(ipaddress.IPv4Address(host or "")), number or _RAW_PORT
+        return str(ipaddress.IPv4Address(host or "")), number or RAW_PORT
     except ValueError:
-        return None, _RAW_PORT
+        return None, RAW_PORT
 
 
 def _has_serial_port(registry: Registry, path: str) -> bool | None:

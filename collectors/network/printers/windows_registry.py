@@ -21,7 +21,7 @@ SERIAL_PORTS = r"HARDWARE\DEVICEMAP\SERIALCOMM"
 
 _LPR = 2  # Protocol: 1 is RAW, 2 is LPR
 _LPD_PORT = 515
-_RAW_PORT = 9100
+RAW_PORT = 9100
 _URL_HOST = re.compile(r"https?://(?:\[(?P<v6>[0-9A-Fa-f:.]+)[^\]]*\]|(?P<host>[^:/\s]+))")
 _VALUES_MAX = 256
 
@@ -63,7 +63,7 @@ def _tcp_port(values: Mapping[str, RegistryValue]) -> PrintPort:
     host = _text(values, "HostName") or _text(values, "IPAddress")
     is_lpr = values.get("Protocol") == _LPR
     number = values.get("PortNumber")
-    default = _LPD_PORT if is_lpr else _RAW_PORT
+    default = _LPD_PORT if is_lpr else RAW_PORT
     return PrintPort(
         host=host,
         port=number if isinstance(number, int) and number > 0 and not is_lpr else default,
@@ -73,8 +73,8 @@ def _tcp_port(values: Mapping[str, RegistryValue]) -> PrintPort:
 
 def _wsd_port(registry: Registry, text: str | None) -> PrintPort:
     uuid = normal_uuid(text)
-    for form in (text, f"urn:uuid:{uuid}", f"uuid:{uuid}"):
-        device = registry(rf"{WSD_DEVICES}\{form}") if form and "\\" not in form else None
+    for key in (text, f"urn:uuid:{uuid}", f"uuid:{uuid}"):
+        device = registry(rf"{WSD_DEVICES}\{key}") if key and "\\" not in key else None
         if device is not None:
             host = url_host(_text(device, "LocationInformation"))
             return PrintPort(host=host, uuid=uuid, is_wsd=True)

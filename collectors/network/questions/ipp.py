@@ -11,7 +11,7 @@ from collectors.network.printers.device_id import SERIAL_KEYS, model_of, parse_d
 from collectors.network.questions.connection import connect
 from collectors.shared import ipp
 from collectors.shared.addresses import join_host_port
-from collectors.shared.http import HttpError, HttpReply, exchange, post_request
+from collectors.shared.http import HttpError, HttpReply, build_post_request, exchange
 from collectors.shared.text import clean_text
 
 BODY_MAX_BYTES = 256 * 1024
@@ -34,7 +34,7 @@ _OK = 200
 _NOT_FOUND = 404
 _UPGRADE_REQUIRED = 426
 _SAFE_PATH = re.compile(r"[A-Za-z0-9._~%/+-]{1,255}")
-_PATH_CHARACTERS = "/:@+,;=&!$'()*~"
+_PATH_CHARACTERS = "/:@+,;=&!$'()*~"  # not percent-encoded in a path (RFC 3986, section 3.3)
 
 
 async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
@@ -47,17 +47,13 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
     own_paths = [quote(queue, _PATH_CHARACTERS) for queue in queues.own]
     announced = [queue for queue in queues.announced if _SAFE_PATH.fullmatch(queue)]
     known_queues = list(dict.fromkeys((*own_paths, *announced)))[:QUEUES_MAX]
-    names = dict(zip(own_paths, queues.own, strict=True))
+    own_queues = dict(zip(own_paths, queues.own, strict=True))
     answers: list[Evidence] = []
     spooler: str | None = None
     is_tls = False
-    for queue in (
-        *known_queues,
-        *(queue_name for queue_name in USUAL_QUEUES if queue_name not in known_queues),
-    ):
-        if queue not in known_queues and (
-            announced or any(not answer.is_missing for answer in answers)
-        ):
+    for queue in dict.fromkeys((*known_queues, *USUAL_QUEUES)):
+        has_answer = any(not answer.is_missing for answer in answers)
+        if queue not in known_queues and (announced or has_answer):
             break
         try:
             reply = await _ask(open_port, queue, is_tls=is_tls)
@@ -71,7 +67,8 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
         spooler = spooler or _spooler(reply)
         evidence = _read_evidence(open_port, reply)
         if evidence is not None and not (evidence.is_missing and queue not in own_paths):
-            answers.append(replace(evidence, queue=names.get(queue, queue)))
+            answers.append(replace(evidence, queue=own_queues.get(queue, queue)))
+    # CUPS runs, but none of the queried queues exists. Its Server header is the only evidence.
     if spooler and all(answer.is_missing for answer in answers):
         answers.append(Evidence(open_port.address, open_port.port, server=spooler))
     return tuple(answers)
@@ -107,7 +104,7 @@ async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
     question = ipp.encode_request(
         ipp.GET_PRINTER_ATTRIBUTES, requested=ATTRIBUTES, printer_uri=f"{scheme}://{host}/{queue}"
     )
-    request = post_request(host, f"/{queue}", ipp.CONTENT_TYPE, question)
+    request = build_post_request(host, f"/{queue}", ipp.CONTENT_TYPE, question)
     address, port, connection = open_port.address, open_port.port, open_port.connection
     async with connect(address, port, is_tls=is_tls, connection=connection) as (reader, writer):
         return await exchange(reader, writer, request, BODY_MAX_BYTES)

@@ -1,4 +1,4 @@
-"""Reads the title of a web page in any charset, and the realm of its login. Pure.
+"""Reads the title of a web page in any charset, and the realm of its login. No I/O.
 
 Embedded servers declare their charset in the header, in the page or nowhere, and the declaration is
 often wrong. Therefore bytes that are valid UTF-8 are always decoded as UTF-8. A title that only
@@ -78,9 +78,10 @@ def _decode(data: bytes, declared_charset: str) -> str:
     result looks like such a text. If none of them fits, the text is decoded as Windows-1252.
     """
     for charset in ("utf-8", _python_name(declared_charset)):
-        if charset and (text := _strictly(data, charset)) is not None:
+        if charset and (text := _decode_strictly(data, charset)) is not None:
             return text
-    chinese, japanese = _strictly(data, "gb2312") or "", _strictly(data, "cp932") or ""
+    chinese = _decode_strictly(data, "gb2312") or ""
+    japanese = _decode_strictly(data, "cp932") or ""
     if _CJK_RUN.search(chinese):
         return chinese
     # A text with accented letters may decode to a few CJK characters by accident. It never decodes
@@ -104,7 +105,7 @@ def _python_name(charset: str) -> str | None:
     return _WIDER.get(name, name)
 
 
-def _strictly(data: bytes, charset: str) -> str | None:
+def _decode_strictly(data: bytes, charset: str) -> str | None:
     try:
         return data.decode(charset)
     except (ValueError, LookupError):  # LookupError: not a text codec

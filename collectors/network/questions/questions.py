@@ -46,6 +46,7 @@ QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tl
 """The time for one question. A short time is enough: the scan has just woken a sleeping host."""
 
 PORTS_MAX = 1024
+"""The most ports that are queried with each question."""
 FAILURES_MAX = 8
 _POLL_S = 0.02
 
@@ -66,21 +67,22 @@ def enrich(
     """
     asker = _Asker(deadline_s, run, ask or _ask)
     hostnames = asyncio.run(asker.ask_all(discoveries, interfaces))
-    hosts = len(discoveries.hosts()) if interfaces else 0
-    limitations = _limitations(asker.too_many, asker.unasked, hosts)
+    host_count = len(discoveries.hosts()) if interfaces else 0
+    limitations = _limitations(asker.excess_count, asker.unqueried_count, host_count)
     return Enrichment(tuple(asker.evidence), hostnames, tuple(asker.failures), limitations)
 
 
 class _Asker:
     """Queries many hosts at once, but only a few ports of each host at once.
 
-    ``unasked`` is the number of ports that were not queried before the deadline. ``too_many`` is
-    the number of ports beyond the limit. ``_silent`` are the hosts at which a question timed out.
+    ``unqueried_count`` is the number of ports that were not queried before the deadline, and
+    ``excess_count`` the number of ports beyond the limit. ``_silent`` are the hosts at which a
+    question timed out.
     """
 
     def __init__(self, deadline_s: float, run: Run, ask: Ask) -> None:
-        self.too_many = 0
-        self.unasked = 0
+        self.excess_count = 0
+        self.unqueried_count = 0
         self.evidence: list[Evidence] = []
         self.failures: list[Failure] = []
         self._deadline_s = deadline_s
@@ -109,7 +111,7 @@ class _Asker:
             discoveries.end_asking()
         # These ports are not queried any more. They are only counted.
         self._accept((*discoveries.take_ports(), *discoveries.take_waiting()))
-        self.unasked = self._accepted.total() - self._done
+        self.unqueried_count = self._accepted.total() - self._done
         for task in self._pending:
             task.cancel()
         await asyncio.gather(*self._pending, return_exceptions=True)
@@ -137,14 +139,14 @@ class _Asker:
     def _accept(self, ports: Iterable[OpenPort]) -> list[OpenPort]:
         """Return the ports to query: at most ``PORTS_MAX`` for each question.
 
-        Counts the accepted ports, and in ``too_many`` the ports beyond the limit.
+        Counts the accepted ports, and in ``excess_count`` the ports beyond the limit.
         """
         accepted: list[OpenPort] = []
         allowed = [port for port in ports if port.port in ALLOWED]
         for entry in sorted(allowed, key=lambda target: tuple(ALLOWED).index(target.port)):
             question = ALLOWED[entry.port]
             if self._accepted[question] >= PORTS_MAX:
-                self.too_many += 1
+                self.excess_count += 1
                 entry.close()
                 continue
             self._accepted[question] += 1
@@ -168,11 +170,11 @@ class _Asker:
                 except TimeoutError:
                     self._silent.add(host)
                 except Exception as error:  # noqa: BLE001 - the boundary of one question
-                    self._fail(open_port, error)
+                    self._record_failure(open_port, error)
             self._done += 1
             self._run.progress("enrichment", self._done, self._accepted.total())
 
-    def _fail(self, open_port: OpenPort, error: Exception) -> None:
+    def _record_failure(self, open_port: OpenPort, error: Exception) -> None:
         if len(self.failures) < FAILURES_MAX:
             endpoint = f"{open_port.address} port {open_port.port}"
             self.failures.append(
@@ -186,12 +188,13 @@ async def _ask(open_port: OpenPort, question: Question) -> tuple[Evidence, ...]:
     return await ask_web(open_port, is_tls=question == "web-tls")
 
 
-def _limitations(too_many: int, unasked: int, hosts: int) -> tuple[str, ...]:
+def _limitations(excess_count: int, unqueried_count: int, host_count: int) -> tuple[str, ...]:
     texts = []
-    if too_many:
-        texts.append(f"{too_many} open ports were not queried: there are too many")
-    if unasked:
-        texts.append(f"{unasked} open ports were not queried: the time was up")
-    if hosts > NAMES_MAX:
-        texts.append(f"{hosts - NAMES_MAX} hosts were not queried for names: there are too many")
+    if excess_count:
+        texts.append(f"open ports not queried, because there are too many: {excess_count}")
+    if unqueried_count:
+        texts.append(f"open ports not queried, because the time was up: {unqueried_count}")
+    if host_count > NAMES_MAX:
+        excess = host_count - NAMES_MAX
+        texts.append(f"hosts not queried for their names, because there are too many: {excess}")
     return tuple(texts)

@@ -1,4 +1,4 @@
-"""Recognises Server headers that name a device. Pure.
+"""Recognises Server headers that name a device. No I/O.
 
 This module is separate from page_title.py, so that it can be imported without the libraries for
 web pages.

@@ -47,7 +47,7 @@ _ERROR_BITS: Final = (  # RFC 2790, in the words of IPP's printer-state-reasons
     "marker-supply-missing",
     "output-area-almost-full",
     "output-area-full",
-    "media-empty",
+    "media-empty",  # inputTrayEmpty
     "maintenance-due",
 )
 _V2C = api.PROTOCOL_MODULES[api.SNMP_VERSION_2C]

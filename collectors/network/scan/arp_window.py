@@ -4,7 +4,7 @@
 scan has more than gc_thresh2 addresses (see table_room.py), the kernel removes entries from the
 table. The scan loses no MACs by this, because it reads them from the kernel's events.
 
-Pure: callers pass ``now``, in seconds of a monotonic clock.
+No I/O: callers pass ``now``, in seconds of a monotonic clock.
 """
 
 from collections import deque

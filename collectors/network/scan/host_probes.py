@@ -6,7 +6,7 @@ with a second socket, because the kernel would repeat a lost SYN only after one 
 ports of the host answer, a silent port gets a last try one second later. If only few ports are
 silent, each of them that is not a print port also gets a try before its last one.
 
-Pure: callers pass ``now``, in seconds of a monotonic clock.
+No I/O: callers pass ``now``, in seconds of a monotonic clock.
 """
 
 import math
@@ -27,6 +27,8 @@ _ANSWER_FACTOR = 1.5
 """The wait is the time of the host's slowest answer, multiplied by this. It is at least
 `WAIT_MIN_S` and at most `WAIT_S`."""
 TRIES = 2
+"""How often a port that does not answer is tried, not counting the tries of `retry_soon` and the
+last try."""
 _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
 _RETRIED_PORTS_MAX = 4
@@ -149,8 +151,8 @@ class HostProbes:
             timestamps += (self._next_print_s[p] for p in printing if p in self._next_print_s)
         return min(timestamps, default=None)
 
-    def connects(self, now: float, room: int) -> list[Step]:
-        """Return up to ``room`` connections to start now, and record them as started."""
+    def start_connections(self, now: float, room: int) -> list[Step]:
+        """Record up to ``room`` connections as started, and return a step for each of them."""
         steps: list[Step] = []
         ready = next(
             (p for p in self._next_print_ports() if self._next_print_s.get(p, now) <= now), None
@@ -163,12 +165,12 @@ class HostProbes:
             steps.append(self._start(self._other_ports.popleft(), now))
         return steps
 
-    def timeouts(self, now: float) -> list[Step]:
-        """Return a step for each port that did not answer in time."""
+    def time_out_tries(self, now: float) -> list[Step]:
+        """End the tries that were not answered in time. Returns a step for each of their ports."""
         due = [probe for probe in self._in_flight.values() if probe.due <= now]
         return [self._time_out(probe, now) for probe in due]
 
-    def answered(self, port: int, outcome: ConnectOutcome, now: float) -> bool:
+    def record_outcome(self, port: int, outcome: ConnectOutcome, now: float) -> bool:
         """Record the outcome of a port. Returns False if the port is not being tried now.
 
         The caller closes the port's sockets.
@@ -208,7 +210,10 @@ class HostProbes:
         silent_count = len(self.silent) + len(self._print_ports) + len(self._in_flight)
         is_worthwhile = self.has_answered and ports and silent_count <= _RETRIED_PORTS_MAX
         has_time = settles_in_s is None or settles_in_s >= 2 * self._retry_s()
-        return self._rounds == 1 and bool(is_worthwhile) and has_time and self._retry(ports)
+        if self._rounds > 1 or not (is_worthwhile and has_time):
+            return False
+        self._retry(ports)
+        return True
 
     def last_retry_in_s(self, settles_in_s: float | None) -> float | None:
         """Return in how many seconds the silent ports of a host that answers get their last try.
@@ -225,13 +230,12 @@ class HostProbes:
         self._retry(self._ports_for_last_retry())
         self._rounds = 3
 
-    def _retry(self, ports: Sequence[int]) -> bool:
+    def _retry(self, ports: Sequence[int]) -> None:
         self._rounds += 1
         self._tries_max += 1
         for port in tuple(ports):
             self.silent.remove(port)
             (self._print_ports if port in PRINT_PORTS else self._other_ports).append(port)
-        return True
 
     def _ports_for_last_retry(self) -> tuple[int, ...]:
         """Return the silent ports that get a last try. There are none if no port has answered.
@@ -320,7 +324,9 @@ class HostProbes:
             return False
         if self.has_answered:
             return self._give_up_second_tries(latest_s)
-        return not (self._in_flight or self._other_ports) and self._give_up_second_tries()
+        if self._in_flight or self._other_ports:
+            return False
+        return self._give_up_second_tries()
 
     def _give_up_second_tries(self, latest_s: float = -math.inf) -> bool:
         """Give up the print ports that were tried twice, or whose second try would start after

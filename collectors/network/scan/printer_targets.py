@@ -1,4 +1,4 @@
-"""Selects the addresses at which known printers are contacted. Pure.
+"""Selects the addresses at which known printers are contacted. No I/O.
 
 A printer that is set up on this machine may be outside of the scanned networks, or use a port that
 the scan did not try. A connection without payload tests whether the printer answers there.
@@ -97,7 +97,7 @@ def printer_targets(
     if len(targets) > PRINTERS_MAX:
         left_out = len(targets) - PRINTERS_MAX
         limitations.append(
-            f"{left_out} addresses of printers were not tried: the limit is {PRINTERS_MAX}"
+            f"addresses of printers beyond the limit of {PRINTERS_MAX}, not tried: {left_out}"
         )
     return tuple(targets[:PRINTERS_MAX]), tuple(dict.fromkeys(limitations))
 

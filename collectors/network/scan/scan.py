@@ -8,16 +8,16 @@ from typing import Literal
 from collectors.contract import Run, SourceState
 from collectors.network.discoveries import Discoveries
 from collectors.network.scan.host_probes import TRIES
+from collectors.network.scan.payment_terminals import resolve_targets
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
-from collectors.network.scan.untouched import resolve_targets
 from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
 from collectors.shared.arp.table_room import read_table_room
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import NO_TERMINALS, PaymentTerminals
 
-_SPARE_FILES = 64
+_SPARE_FILES = 64  # how many files the process may open besides the connections of the scan
 
 PortState = Literal["open", "refused", "no-answer"]
 """How the connection to a port ended. "no-answer" includes ports that a firewall filters."""
@@ -166,8 +166,8 @@ def _open_network(
         return SocketNetwork(watch_neighbours=False), routed_targets, (limitation,)
 
 
-def scan_result_of(swept: SweepResult, targets: int) -> ScanResult:
-    """Return the result of a scan from the result of a sweep over ``targets`` addresses.
+def scan_result_of(swept: SweepResult, target_count: int) -> ScanResult:
+    """Return the result of a scan from the result of a sweep over ``target_count`` addresses.
 
     An address behind proxy ARP counts as a host only if it has an open port.
     """
@@ -179,8 +179,9 @@ def scan_result_of(swept: SweepResult, targets: int) -> ScanResult:
     ]
     state = SourceState("succeeded")
     if swept.ended_early:
-        tried = targets - swept.untried
-        state = SourceState("failed", f"ended early: {tried} of {targets} addresses were tried")
+        tried = target_count - swept.untried_count
+        reason = f"ended early: {tried} of {target_count} addresses were tried"
+        state = SourceState("failed", reason)
     return ScanResult(
         hosts=tuple(host for host in hosts if host is not None),
         state=state,
@@ -250,7 +251,7 @@ def _join(first: ScannedHost, second: ScannedHost) -> ScannedHost:
 
 
 def _sockets_max() -> int:
-    """Return how many connections the limit of open files allows, at most `SOCKETS_MAX`."""
+    """Return how many connections the limit of open files allows: 16 to `SOCKETS_MAX`."""
     try:
         import resource  # not on Windows
     except ImportError:

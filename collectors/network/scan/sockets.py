@@ -134,7 +134,7 @@ class SocketNetwork:
             self._sockets.setdefault((address, port), []).append(connection)
             self._selector.register(connection, selectors.EVENT_WRITE, (address, port))
             return True
-        self._ended.append(_contact(connection, address, port, error_number))
+        self._ended.append(_connect_result(connection, address, port, error_number))
         _reset(connection)
         return True
 
@@ -176,14 +176,14 @@ class SocketNetwork:
 
     def _finish(self, connection: socket.socket, address: str, port: int) -> ConnectResult:
         error_number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        contact = _contact(connection, address, port, error_number)
+        result = _connect_result(connection, address, port, error_number)
         self._selector.unregister(connection)
-        if contact.outcome == "open" and (address, port) not in self._opened:
+        if result.outcome == "open" and (address, port) not in self._opened:
             self._opened[address, port] = connection
         else:
             _reset(connection)
         self._sockets[address, port].remove(connection)
-        return contact
+        return result
 
 
 def _reset(connection: socket.socket) -> None:
@@ -210,7 +210,7 @@ def parse_rtt_ms(tcp_info: bytes) -> float | None:
     return microseconds / 1000 if microseconds else None
 
 
-def _contact(
+def _connect_result(
     connection: socket.socket, address: str, port: int, error_number: int
 ) -> ConnectResult:
     if error_number == 0:

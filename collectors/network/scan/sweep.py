@@ -54,7 +54,7 @@ class SweptHost:
 class SweepResult:
     """The result of a sweep.
 
-    ``untried`` is the number of addresses that were not tried because the sweep ended early.
+    ``untried_count`` addresses were not tried because the sweep ended early.
     ``unanswered`` are the addresses that have not answered ARP, or were not tried. ``proxies`` maps
     each MAC of proxy ARP to the number of addresses for which it answers.
     """
@@ -62,7 +62,7 @@ class SweepResult:
     hosts: tuple[SweptHost, ...]
     unanswered: tuple[Target, ...]
     proxies: dict[str, int]
-    untried: int
+    untried_count: int
     ended_early: bool
 
 
@@ -181,7 +181,7 @@ class Sweep:
 
     def _resolve(self, now: float) -> None:
         self._window.expire(now)
-        for target in self._window.next_to_resolve(self._datagram_pace.room(now)):
+        for target in self._window.next_to_resolve(self._datagram_pace.available(now)):
             if not self._network.prime(target.address):
                 return
             self._datagram_pace.spend(1)
@@ -192,15 +192,15 @@ class Sweep:
             self._begin(self._direct.popleft())
         self._sockets = sum(host.probes.sockets for host in self._active)
         for _ in range(len(self._active)):
-            room = min(self._connection_pace.room(now), self._sockets_max - self._sockets)
+            room = min(self._connection_pace.available(now), self._sockets_max - self._sockets)
             if room < 1:
                 return
             host = self._active[0]
             self._active.rotate(-1)  # so that all hosts get their turn when few sockets are free
             # The current time is read here because the pause between two connections to a print
             # port counts from it.
-            for step in host.probes.connects(self._network.now(), room):
-                self._take_step(host, step)
+            for step in host.probes.start_connections(self._network.now(), room):
+                self._run_step(host, step)
 
     def _time_out(self, now: float) -> None:
         """End the tries that were not answered in time, and finish the hosts that are done."""
@@ -208,8 +208,8 @@ class Sweep:
         for host in tuple(self._active):
             probes = host.probes
             if (due := probes.next_due) is not None and due <= now:
-                for step in probes.timeouts(now):
-                    self._take_step(host, step)
+                for step in probes.time_out_tries(now):
+                    self._run_step(host, step)
             if latest_s is not None:
                 probes.give_up_second_tries_at_print_ports(latest_s)
             if probes.is_done or probes.has_only_pauses_left:
@@ -228,7 +228,7 @@ class Sweep:
         latest_s = self._settled_s + PRINT_PORTS_WAIT_S
         return latest_s if now <= latest_s else -math.inf
 
-    def _take_step(self, host: SweptHost, step: Step) -> None:
+    def _run_step(self, host: SweptHost, step: Step) -> None:
         address = host.target.address
         if step.action in ("replace", "drop"):
             self._network.drop(address, step.port)
@@ -268,9 +268,9 @@ class Sweep:
             if entry.state == "failed":
                 self._window.mark_failed(entry.address)
             elif entry.mac_address and not is_multicast_mac(entry.mac_address):
-                self._take_mac(entry.address, entry.mac_address, entry.state == "reachable")
+                self._set_mac(entry.address, entry.mac_address, entry.state == "reachable")
 
-    def _take_mac(self, address: str, mac_address: str, is_answer: bool) -> None:
+    def _set_mac(self, address: str, mac_address: str, is_answer: bool) -> None:
         target = self._window.mark_resolved(address)
         host = self._hosts.get(address)
         if target is not None:
@@ -316,10 +316,10 @@ class Sweep:
         now = self._network.now()
         for contact in contacts:
             host = self._hosts.get(contact.address)
-            if host is None or not host.probes.answered(contact.port, contact.outcome, now):
+            if host is None or not host.probes.record_outcome(contact.port, contact.outcome, now):
                 continue
             if contact.outcome == "open":
-                self._take_open(host, contact.port, now)
+                self._add_open_port(host, contact.port, now)
             self._network.drop(contact.address, contact.port)
             if contact.outcome != "unreachable":
                 host.confirmed = True
@@ -327,7 +327,7 @@ class Sweep:
             if contact.latency_ms is not None:
                 host.latency_ms = min(contact.latency_ms, host.latency_ms or contact.latency_ms)
 
-    def _take_open(self, host: SweptHost, port: int, now: float) -> None:
+    def _add_open_port(self, host: SweptHost, port: int, now: float) -> None:
         address = host.target.address
         if port not in PRINT_PORTS:
             self._discoveries.add_port(address, port, now)
@@ -346,6 +346,6 @@ class Sweep:
             hosts=tuple(self._hosts.values()),
             unanswered=self._window.unanswered,
             proxies=self._census.proxies,
-            untried=self._window.untried_count + len(self._direct),
+            untried_count=self._window.untried_count + len(self._direct),
             ended_early=ended_early,
         )

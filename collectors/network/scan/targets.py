@@ -161,7 +161,8 @@ def _blocks(range_: _Range, rank: int) -> Iterator[tuple[int, int, int]]:
     first = int(range_.network.network_address)
     last = int(range_.network.broadcast_address)
     home = int(range_.near) // _BLOCK_ADDRESSES * _BLOCK_ADDRESSES
-    for distance in range((last - first) // _BLOCK_ADDRESSES + 2):
+    block_count = (last - first) // _BLOCK_ADDRESSES + 1
+    for distance in range(block_count):
         sides = {home - distance * _BLOCK_ADDRESSES, home + distance * _BLOCK_ADDRESSES}
         for start in sorted(sides):
             if start <= last and start + _BLOCK_ADDRESSES > first:
@@ -266,6 +267,7 @@ def _without(network: IPv4Network, excluded: IPv4Network) -> Iterable[IPv4Networ
 
 def _count(ranges: Sequence[_Range]) -> int:
     networks = ipaddress.collapse_addresses(range_.network for range_ in ranges)
+    # The first and the last address of a network are no hosts.
     return sum(max(network.num_addresses - 2, 1) for network in networks)
 
 

@@ -1,6 +1,6 @@
 """Limits how fast addresses are contacted, because bursts trigger security alarms.
 
-Pure: callers pass ``now``, in seconds of a monotonic clock.
+No I/O: callers pass ``now``, in seconds of a monotonic clock.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Pace:
     tokens: float = _BURST
     refilled_s: float | None = None
 
-    def room(self, now: float) -> int:
+    def available(self, now: float) -> int:
         """Refill the bucket, and return how many tokens can be spent now."""
         if self.refilled_s is not None:
             self.tokens = min(_BURST, self.tokens + (now - self.refilled_s) * self.rate_per_s)

@@ -33,7 +33,7 @@ class PrimingSockets:
                 # If its queue is full, the next socket is used.
                 if error.errno in _NO_RESOURCE:
                     continue
-            return True
+            return True  # also after another error: then no other socket can send it either
         return False
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-PROXY_ADDRESSES = 8
+HOST_ADDRESSES_MAX = 8
 """A MAC with more addresses than this belongs to a proxy. A router has a few addresses, but a proxy
 answers for hundreds of addresses that may have no host."""
 
@@ -27,7 +27,7 @@ class MacCensus:
         return self.is_proxy(mac_address)
 
     def is_proxy(self, mac_address: str) -> bool:
-        return len(self._addresses.get(mac_address, ())) > PROXY_ADDRESSES
+        return len(self._addresses.get(mac_address, ())) > HOST_ADDRESSES_MAX
 
     def addresses(self, mac_address: str) -> frozenset[str]:
         return frozenset(self._addresses.get(mac_address, ()))
@@ -35,4 +35,4 @@ class MacCensus:
     @property
     def proxies(self) -> dict[str, int]:
         """The MACs that answer for too many addresses, with the number of their addresses."""
-        return {mac: len(a) for mac, a in self._addresses.items() if len(a) > PROXY_ADDRESSES}
+        return {mac: len(a) for mac, a in self._addresses.items() if len(a) > HOST_ADDRESSES_MAX}

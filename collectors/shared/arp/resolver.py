@@ -148,7 +148,7 @@ class Resolver:
         room = self._room.left(self._unresolved, len(self.answers))
         for address, query in tuple(self._queries.items()):
             if query.primed_s is None and room > 0:
-                if not (self._pace.room(now) and self._network.prime(address)):
+                if not (self._pace.available(now) and self._network.prime(address)):
                     break
                 self._pace.spend(1)
                 room -= 1

@@ -54,7 +54,7 @@ def parse_arp(text: str) -> tuple[LinkNeighbour, ...]:
     nothing for about two minutes. It is ``(none)`` for permanent entries. macOS keeps an entry for
     20 minutes.
     """
-    return _best(
+    return _find_best(
         entry
         for match in _matches(_ARP_LINE, text)
         for entry in _entry(match[1], match[2], "stale" if match[3] == "expired" else "reachable")
@@ -66,10 +66,10 @@ def parse_ndp(text: str) -> tuple[LinkNeighbour, ...]:
 
     The state is not read, so an entry with a MAC is "stale".
     """
-    return _best(e for match in _matches(_NDP_LINE, text) for e in _entry(match[1], match[2]))
+    return _find_best(e for match in _matches(_NDP_LINE, text) for e in _entry(match[1], match[2]))
 
 
-def _best(entries: Iterable[LinkNeighbour]) -> tuple[LinkNeighbour, ...]:
+def _find_best(entries: Iterable[LinkNeighbour]) -> tuple[LinkNeighbour, ...]:
     """Return the best entry of each address.
 
     If two interfaces are in the same network, macOS has an entry of a neighbour for each of them.

@@ -57,9 +57,9 @@ def parse_ip_net_table(table: bytes) -> tuple[LinkNeighbour, ...]:
 def _row(row: bytes) -> LinkNeighbour | None:
     (family,) = struct.unpack_from("<H", row)
     if family == _AF_INET:
-        address = plain_address(row[4:8])
+        address = plain_address(row[4:8])  # after the family and the port
     elif family == _AF_INET6:
-        address = plain_address(row[8:24])
+        address = plain_address(row[8:24])  # after the family, the port and the flow label
     else:
         return None
     (index,) = struct.unpack_from("<I", row, _INDEX_OFFSET)
@@ -67,8 +67,9 @@ def _row(row: bytes) -> LinkNeighbour | None:
     mac = mac_text(row[_MAC_OFFSET : _MAC_OFFSET + min(length, _MAC_BYTES_MAX)])
     if address is None or state not in _STATES:
         return None
-    name = _STATES[state]
-    return LinkNeighbour(index, address, mac if name in ("reachable", "stale") else None, name)
+    state_name = _STATES[state]
+    has_mac = state_name in ("reachable", "stale")
+    return LinkNeighbour(index, address, mac if has_mac else None, state_name)
 
 
 if sys.platform == "win32":

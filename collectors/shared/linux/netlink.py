@@ -1,4 +1,4 @@
-"""Encodes and decodes netlink messages of the Linux kernel (netlink(7), linux/netlink.h). Pure.
+"""Encodes and decodes netlink messages of the Linux kernel (netlink(7), linux/netlink.h). No I/O.
 
 All functions accept arbitrary bytes. They leave out entries that are incomplete or malformed.
 """
@@ -73,4 +73,4 @@ def split_entries(data: bytes, header: struct.Struct) -> Iterator[tuple[tuple[An
         if fields[0] < header.size or end > len(data):
             return
         yield fields, data[offset + header.size : end]
-        offset = (end + 3) & ~3
+        offset = (end + 3) & ~3  # entries are padded to four bytes

@@ -1,4 +1,4 @@
-"""Parses rtnetlink messages of the Linux kernel (rtnetlink(7), linux/rtnetlink.h). Pure.
+"""Parses rtnetlink messages of the Linux kernel (rtnetlink(7), linux/rtnetlink.h). No I/O.
 
 All functions accept arbitrary bytes. They leave out entries that are incomplete or malformed.
 """
@@ -211,9 +211,10 @@ def parse_neighbour(body: bytes) -> LinkNeighbour | None:
     text = _address_text(family, attributes.get(_NDA_DST, b""))
     if text is None or state not in _NUD_STATES:
         return None
-    name = _NUD_STATES[state]
-    mac = mac_text(attributes.get(_NDA_LLADDR, b"")) if name in ("reachable", "stale") else None
-    return LinkNeighbour(index, text, mac, name)
+    state_name = _NUD_STATES[state]
+    has_mac = state_name in ("reachable", "stale")
+    mac_address = mac_text(attributes.get(_NDA_LLADDR, b"")) if has_mac else None
+    return LinkNeighbour(index, text, mac_address, state_name)
 
 
 def parse_neighbour_table_size(body: bytes) -> NeighbourTableSize | None:

@@ -23,7 +23,7 @@ def parse_signals(text: str) -> dict[str, int]:
     return {name: level for name, level in signals if _NO_SIGNAL_DBM < level < 0}
 
 
-def access_point(name: str) -> str | None:
+def read_access_point(name: str) -> str | None:
     """Return the MAC of the access point that an interface is connected to (SIOCGIWAP)."""
     import fcntl  # imported here, because it exists only on POSIX
 
@@ -41,5 +41,5 @@ def access_point_mac(raw: bytes) -> str | None:
     Returns None for the addresses that drivers report without a connection: 00:00:00:00:00:00,
     44:44:44:44:44:44 and group addresses such as ff:ff:ff:ff:ff:ff.
     """
-    is_access_point = len(raw) == 6 and any(raw) and not raw[0] & 1 and raw != b"D" * 6
+    is_access_point = len(raw) == 6 and any(raw) and not raw[0] & 1 and raw != b"\x44" * 6
     return raw.hex(":") if is_access_point else None

@@ -16,13 +16,13 @@ from tests.fakes.collectors.command import ROOT
 
 LEAVE = """
 import json, os, sys
-from collectors.sandbox import modules
+from collectors.sandbox import module_directories
 from collectors.unprivileged import leave_root
 sys.path.insert(0, sys.argv[1])
 import early
 reason = None
 try:
-    leave_root((*modules(), sys.argv[1]))
+    leave_root((*module_directories(), sys.argv[1]))
 except OSError as error:
     reason = error.strerror
 from early import late

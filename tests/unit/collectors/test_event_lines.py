@@ -98,7 +98,7 @@ def test_services_of_many_devices_are_cut_equally() -> None:
     assert len(content["hosts"]) == 50
     assert max(counts) - min(counts) <= 1
     assert len(content["limitations"]) == 17
-    assert content["limitations"][-1] == "the lists of 34 more devices are cut as well"
+    assert content["limitations"][-1] == "further devices whose lists are cut: 34"
 
 
 def test_failures_and_limitations_of_an_oversized_result_are_cut() -> None:
@@ -107,7 +107,7 @@ def test_failures_and_limitations_of_an_oversized_result_are_cut() -> None:
     content = facts_of(line_of(Result(facts), LIMIT))
     assert len(content["printers"]) == 1
     assert len(content["endpoints"]) == 10
-    assert content["limitations"][-1].startswith("368 more failures and limitations are left out")
+    assert content["limitations"][-1].endswith("left out, because there are too many: 368")
 
 
 def test_excess_hosts_are_cut_before_endpoints_and_printers() -> None:

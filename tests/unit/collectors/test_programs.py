@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collectors import programs
-from collectors.programs import find_program, inherited, program_environment
+from collectors.programs import find_program, inherited_environment, program_environment
 
 
 def create_program(folder: Path, name: str, mode: int = 0o755) -> None:
@@ -74,5 +74,5 @@ def test_variables_that_affect_programs_are_not_inherited() -> None:
     }  # fmt: skip
     path = os.pathsep.join(programs.POSIX_DIRECTORIES)
     kept = {"HOME": "/root", "SystemRoot": r"C:\Windows", "TZ": "UTC"}
-    assert inherited({**planted, **kept}) == {**kept, "PATH": path}
+    assert inherited_environment({**planted, **kept}) == {**kept, "PATH": path}
     assert program_environment({**planted, **kept}) == {**kept, "PATH": path, "LC_ALL": "C"}

@@ -1,6 +1,6 @@
 from collectors.network.correlate import announced_addresses, correlate
 from collectors.network.matching.models import is_same_model, plain_model
-from collectors.network.matching.reasons import listed, state_words
+from collectors.network.matching.reasons import join_names, state_words
 from collectors.network.mdns.description import txt_model
 from collectors.network.observations import (
     Evidence,
@@ -88,8 +88,8 @@ def test_models_are_compared_without_names_of_drivers():
 def test_reported_printer_states_are_described():
     assert state_words(("media-empty-error", "media-empty-warning")) == ("out of paper",)
     assert state_words(("toner-low", "com.vendor-thing")) == ("low on toner", "com.vendor thing")
-    assert listed(["a", "b", "c", "d", "e", "f"]) == "a, b, c, d and 2 more"
-    assert (listed(["a"]), listed([])) == ("a", "")
+    assert join_names(["a", "b", "c", "d", "e", "f"]) == "a, b, c, d and 2 more"
+    assert (join_names(["a"]), join_names([])) == ("a", "")
 
 
 def test_a_service_is_listed_under_ipv4_or_its_best_ipv6_address() -> None:

@@ -13,8 +13,8 @@ from collectors.shared.http import (
     HttpExchange,
     HttpReply,
     HttpRequest,
+    build_post_request,
     exchange_blocking,
-    post_request,
 )
 from tests.time_limit import generous_time_limit
 
@@ -49,7 +49,7 @@ def test_requests_have_the_form_of_rfc_9112():
     assert HttpExchange(GET, BODY_MAX).request == (
         b"GET / HTTP/1.1\r\nHost: 10.0.0.9:80\r\nConnection: close\r\nAccept: text/html\r\n\r\n"
     )
-    request = post_request("h", "/ipp/print", "application/ipp", b"\x01\x02")
+    request = build_post_request("h", "/ipp/print", "application/ipp", b"\x01\x02")
     posted = HttpExchange(request, BODY_MAX).request
     assert posted.startswith(b"POST /ipp/print HTTP/1.1\r\nHost: h\r\n")
     assert posted.endswith(b"Content-Length: 2\r\n\r\n\x01\x02")

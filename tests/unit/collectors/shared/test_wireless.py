@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from collectors.shared.linux.wireless import access_point, access_point_mac
+from collectors.shared.linux.wireless import access_point_mac, read_access_point
 
 
 def test_the_address_of_an_access_point_is_read() -> None:
@@ -16,4 +16,4 @@ def test_addresses_that_are_invalid_or_mean_no_connection_return_none(raw: str) 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the wireless extensions")
 def test_an_interface_without_wifi_has_no_access_point() -> None:
-    assert access_point("lo") is None
+    assert read_access_point("lo") is None

@@ -19,7 +19,7 @@ from agent.wire.payloads.network import (
     Unavailable,
 )
 from agent.wire.payloads.watched_devices import WatchedLine, WatchedState
-from collectors.network import progress
+from collectors.network import report_facts
 from collectors.network.matching.reasons import STATE_WORDS
 from collectors.network.scan import scan
 from collectors.network.scan.sweep import SweepResult
@@ -47,8 +47,8 @@ def with_mac(lan_host: MapHost, mac: str) -> MapHost:
 
 
 # In this sweep, one device answered ARP for 212 of 254 addresses.
-SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, untried=0, ended_early=False)
-(PROXY_ARP,) = scan.scan_result_of(SWEEP, targets=254).limitations
+SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, untried_count=0, ended_early=False)
+(PROXY_ARP,) = scan.scan_result_of(SWEEP, target_count=254).limitations
 
 
 class Case(NamedTuple):
@@ -242,7 +242,7 @@ def test_no_rule_creates_a_finding_for_the_similar_harmless_report(case: Case) -
 
 
 def test_the_text_for_a_missing_route_equals_the_text_of_the_collector() -> None:
-    assert NO_ROUTE == progress.NO_DEFAULT_ROUTE
+    assert NO_ROUTE == report_facts.NO_DEFAULT_ROUTE
 
 
 def test_every_rule_has_a_case() -> None:

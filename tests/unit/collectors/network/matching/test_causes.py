@@ -17,7 +17,7 @@ from collectors.network.matching.match import match
 from collectors.network.matching.symptoms import MachineSymptoms, Symptoms
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService
 from collectors.network.printers.cups import queue_printer
-from collectors.network.printers.names import with_literal_addresses
+from collectors.network.printers.host_names import with_literal_addresses
 from collectors.network.printers.presence import with_usb
 from collectors.network.printers.usb import UsbPrinter
 from collectors.network.scan.scan import PortState, ScannedHost
@@ -113,8 +113,10 @@ BY_HOST = queue("socket://kitchen.lan")
 BY_MAC_NAME = queue("socket://BRN001BA9123456.lan")  # the host name contains the MAC
 TM = queue(model="EPSON TM-m30III")  # can accept data on port 9100 without printing it
 SERVED = queue(f"ipp://{ADDRESS}/printers/Bar")  # a queue of a print server
-SUSPENDED = UsbPrinter("1-1", "Star", "TSP143", path="/dev/usb/lp0", suspended="/sys/usb/1-1")
-AWAKE = replace(SUSPENDED, suspended=None)
+SUSPENDED = UsbPrinter(
+    "1-1", "Star", "TSP143", path="/dev/usb/lp0", suspended_sysfs_path="/sys/usb/1-1"
+)
+AWAKE = replace(SUSPENDED, suspended_sysfs_path=None)
 
 
 def usb(*plugged: UsbPrinter, uri: str = "usb://Star/TSP143") -> Venue:
@@ -301,7 +303,7 @@ symptoms = st.builds(
     seen=st.text(max_size=8),
     attempts=st.lists(st.sampled_from(["open", "refused", "no-answer"]), max_size=3).map(tuple),
     failed_lookup=st.sampled_from(["", "host name", "other"]),
-    other=st.text(max_size=8),
+    difference=st.text(max_size=8),
     own_reasons=st.lists(st.text(max_size=8), max_size=2).map(tuple),
 )
 
@@ -319,7 +321,9 @@ def test_the_manual_contains_the_table_of_causes():
 
 def _manual_row(cause: Cause) -> str:
     sample = Symptoms(
-        replace(PRINTER, id="cups:QUEUE", suspended="/sys/bus/usb/devices/…"), "unknown", ""
+        replace(PRINTER, id="cups:QUEUE", suspended_sysfs_path="/sys/bus/usb/devices/…"),
+        "unknown",
+        "",
     )
     remedy = cause.remedy.format(s=sample, m=MachineSymptoms())
     return f"| **{cause.code.replace('-', ' ')}** | {cause.evidence} | {remedy} |"

@@ -11,7 +11,7 @@ from collectors.network.matching.table import (
     ROWS,
     IdentityAt,
     Occupant,
-    Port,
+    PortStatus,
     Resolution,
     Row,
     Situation,
@@ -28,7 +28,7 @@ def situations() -> Iterator[Situation]:
     for resolution, seen in product(without_address, SEEN):
         if seen != "at the address":
             yield Situation(resolution, None, None, seen)
-    for occupant, port, seen in product(get_args(Occupant), get_args(Port), SEEN):
+    for occupant, port, seen in product(get_args(Occupant), get_args(PortStatus), SEEN):
         is_this_printer, is_at_address = occupant == "this printer", seen == "at the address"
         has_answer_without_occupant = occupant == "nobody" and port in ("open", "refused")
         if is_this_printer == is_at_address and not has_answer_without_occupant:
@@ -56,7 +56,7 @@ def test_each_row_covers_a_situation_and_only_an_open_port_is_reachable():
             }
             assert {situation.occupant for situation in covered} <= {"this printer", "unknown"}
         if row.outcome == "moved":
-            assert {situation.seen for situation in covered} == {"elsewhere"}
+            assert {situation.identity_seen for situation in covered} == {"elsewhere"}
             assert {situation.port for situation in covered} <= {"open", "refused", "silent"}
 
 
@@ -77,5 +77,5 @@ def _document_row(row: Row) -> str:
         return ", ".join(value or "–" for value in values)
 
     causes = ", ".join(code.replace("-", " ") for code in row.causes) or "–"
-    cells = (any_of(row.occupants), any_of(row.ports), any_of(row.seen))
+    cells = (any_of(row.occupants), any_of(row.ports), any_of(row.identity_seen))
     return f"| {row.resolution} | {' | '.join(cells)} | {row.status}: {row.outcome} | {causes} |"

@@ -13,7 +13,7 @@ from collectors.network.matching.learned import with_learned
 from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService, Observations
-from collectors.network.printers.names import resolve_hosts
+from collectors.network.printers.host_names import resolve_hosts
 from collectors.network.scan.scan import PortState
 from tests.unit.collectors.network.matching.test_scenes import (
     LAN,

@@ -16,7 +16,7 @@ from collectors.network.correlate import correlate
 from collectors.network.mdns.announced import LinkLayer, choose_services, identifiers_of
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService, Observations
 from collectors.network.printers.cups import queue_printer
-from collectors.network.printers.names import resolve_hosts, with_literal_addresses
+from collectors.network.printers.host_names import resolve_hosts, with_literal_addresses
 from collectors.network.scan.scan import PortState, ScannedHost
 from collectors.shared.addresses import network_of
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork

@@ -115,7 +115,7 @@ def test_an_invalid_answer_of_the_spooler_is_a_failure_with_a_reason(
         known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
     (failure,) = known.failures
     assert failure.step == "printers: CUPS"
-    assert failure.reason.startswith("CUPS does not answer: ")
+    assert failure.reason.startswith("the queues of CUPS cannot be read: ")
 
 
 def test_a_leftover_cups_socket_is_reported_as_a_failure(
@@ -158,8 +158,8 @@ def test_lpstat_is_used_if_the_spooler_does_not_answer(
     assert known.failures == ()
     (limitation,) = known.limitations
     assert limitation == (
-        "CUPS does not answer over IPP (it answered with HTTP status 401);"
-        " its queues are from lpstat"
+        "the queues of CUPS cannot be read over IPP (it answered with HTTP status 401);"
+        " they are from lpstat"
     )
 
 

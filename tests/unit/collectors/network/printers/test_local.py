@@ -10,7 +10,7 @@ from pathlib import Path
 from collectors.contract import ConfiguredPrinter
 from collectors.network.observations import KnownPrinter
 from collectors.network.printers.configured import configured_printer
-from collectors.network.printers.names import resolve_hosts, with_literal_addresses
+from collectors.network.printers.host_names import resolve_hosts, with_literal_addresses
 from collectors.network.printers.presence import with_serial, with_usb
 from collectors.network.printers.serial_ports import (
     SerialPrinter,

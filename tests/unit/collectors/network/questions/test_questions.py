@@ -132,7 +132,7 @@ def test_ports_whose_query_is_unfinished_at_the_deadline_are_counted():
 
     ports = discoveries_of([(f"10.0.0.{number}", 80) for number in range(10)])
     enrichment = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
-    assert enrichment.limitations == ("10 open ports were not queried: the time was up",)
+    assert enrichment.limitations == ("open ports not queried, because the time was up: 10",)
 
 
 def test_a_cancelled_run_ends_at_once():
@@ -149,7 +149,7 @@ def test_ports_beyond_the_limit_are_counted():
     ports = discoveries_of([(f"10.0.{n // 250}.{n % 250 + 1}", 80) for n in range(PORTS_MAX + 5)])
     enrichment = enrich(ports, (), soon(), FakeRun(), ask=hosts.ask)
     assert len(enrichment.evidence) == PORTS_MAX
-    assert enrichment.limitations == ("5 open ports were not queried: there are too many",)
+    assert enrichment.limitations == ("open ports not queried, because there are too many: 5",)
 
 
 def test_reported_failures_are_bounded_and_all_other_queries_continue():
@@ -247,7 +247,7 @@ def test_a_printer_whose_queues_stay_unknown_counts_as_not_queried():
     discoveries = Discoveries()
     discoveries.add_port("10.0.0.9", 631, 0.0)
     enrichment = enrich(discoveries, (), time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
-    assert enrichment.limitations == ("1 open ports were not queried: the time was up",)
+    assert enrichment.limitations == ("open ports not queried, because the time was up: 1",)
 
 
 def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
@@ -307,7 +307,7 @@ def test_connections_of_unqueried_ports_are_closed(
     run.cancelled = True
     assert wait([future], timeout=60).done
     assert future.result().limitations == (
-        "1 open ports were not queried: there are too many",
-        "3 open ports were not queried: the time was up",
+        "open ports not queried, because there are too many: 1",
+        "open ports not queried, because the time was up: 3",
     )
     assert [connection.fileno() for connection in connections] == [-1, -1, -1]

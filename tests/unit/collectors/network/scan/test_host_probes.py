@@ -27,44 +27,46 @@ def time_out_all(probes: HostProbes, now: float = 0.0) -> list[Step]:
     for _ in range(1000):
         if probes.is_done:
             return steps
-        steps += probes.connects(now, 100)
+        steps += probes.start_connections(now, 100)
         due = probes.next_due
         assert due is not None
         now = due
-        steps += probes.timeouts(now)
+        steps += probes.time_out_tries(now)
     raise AssertionError("the probes never end")
 
 
 def test_at_most_eight_connections_and_one_to_a_print_port_are_open_at_once() -> None:
     probes = HostProbes(PORTS)
-    started = probes.connects(0.0, 100)
+    started = probes.start_connections(0.0, 100)
     assert len(started) == IN_FLIGHT_MAX
     assert [step.port for step in started if step.port in PRINT_PORTS] == [631]
-    assert probes.connects(0.0, 100) == []
+    assert probes.start_connections(0.0, 100) == []
 
 
 def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
     probes = HostProbes((9100, 9101))
-    assert [s.port for s in probes.connects(0.0, 100)] == [9100]
-    assert probes.connects(0.1, 100) == []
-    assert probes.answered(9100, "open", 0.1)
-    assert [s.port for s in probes.connects(0.1, 100)] == [9101]
+    assert [s.port for s in probes.start_connections(0.0, 100)] == [9100]
+    assert probes.start_connections(0.1, 100) == []
+    assert probes.record_outcome(9100, "open", 0.1)
+    assert [s.port for s in probes.start_connections(0.1, 100)] == [9101]
 
 
 def test_ipp_is_contacted_last_if_its_connection_is_reused() -> None:
     probes = HostProbes((80, 515, 631, 9100), ipp_last=True)
-    assert [s.port for s in probes.connects(0.0, 1)] == [9100]
-    probes.answered(9100, "open", 0.1)
-    assert [s.port for s in probes.connects(0.1, 1)] == [515]
-    assert probes.timeouts(0.1 + WAIT_S) == [Step(515, "drop")]
-    assert [s.port for s in probes.connects(0.5, 9)] == [80]  # port 515 will be tried again
-    probes.answered(80, "refused", 0.6)
+    assert [s.port for s in probes.start_connections(0.0, 1)] == [9100]
+    probes.record_outcome(9100, "open", 0.1)
+    assert [s.port for s in probes.start_connections(0.1, 1)] == [515]
+    assert probes.time_out_tries(0.1 + WAIT_S) == [Step(515, "drop")]
+    assert [s.port for s in probes.start_connections(0.5, 9)] == [
+        80
+    ]  # port 515 will be tried again
+    probes.record_outcome(80, "refused", 0.6)
     assert probes.next_due == 0.1 + PRINT_GAP_S
     assert probes.give_up_second_tries_at_print_ports(0.7)
     assert not probes.is_done
-    assert [s.port for s in probes.connects(0.7, 9)] == [631]
+    assert [s.port for s in probes.start_connections(0.7, 9)] == [631]
     assert not probes.is_done_with_print_ports
-    probes.answered(631, "open", 0.8)
+    probes.record_outcome(631, "open", 0.8)
     assert probes.is_done_with_print_ports
     assert (probes.open, probes.silent) == ([9100, 631], [515])
 
@@ -80,42 +82,42 @@ def test_first_try_of_ipp_waits_for_second_tries_of_other_print_ports() -> None:
 
 def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
     probes = HostProbes((9100,))
-    assert [s.port for s in probes.connects(0.0, 100)] == [9100]
-    assert probes.timeouts(WAIT_S) == [Step(9100, "drop")]
-    assert probes.connects(WAIT_S, 100) == []
+    assert [s.port for s in probes.start_connections(0.0, 100)] == [9100]
+    assert probes.time_out_tries(WAIT_S) == [Step(9100, "drop")]
+    assert probes.start_connections(WAIT_S, 100) == []
     assert probes.next_due == PRINT_GAP_S
-    assert [s.port for s in probes.connects(PRINT_GAP_S, 100)] == [9100]
+    assert [s.port for s in probes.start_connections(PRINT_GAP_S, 100)] == [9100]
 
 
 def test_second_tries_at_print_ports_are_given_up_if_nothing_else_is_pending() -> None:
     probes = HostProbes((80, 9100))
-    probes.connects(0.0, 100)
+    probes.start_connections(0.0, 100)
     assert not probes.give_up_second_tries_at_print_ports(0.5)  # other ports are still pending
-    probes.answered(80, "open", 0.01)
-    assert probes.timeouts(WAIT_S) == [Step(9100, "drop")]
+    probes.record_outcome(80, "open", 0.01)
+    assert probes.time_out_tries(WAIT_S) == [Step(9100, "drop")]
     assert not probes.give_up_second_tries_at_print_ports(PRINT_GAP_S)  # time for a second try
     assert probes.give_up_second_tries_at_print_ports(0.5)
     assert probes.is_done
     assert probes.silent == [9100]
     silent_host = HostProbes((9100,))
-    silent_host.connects(0.0, 100)
-    silent_host.timeouts(WAIT_S)
+    silent_host.start_connections(0.0, 100)
+    silent_host.time_out_tries(WAIT_S)
     assert silent_host.give_up_second_tries_at_print_ports(PRINT_GAP_S)
     untried_port = HostProbes((9100, 9101))
-    untried_port.connects(0.0, 100)
-    untried_port.timeouts(WAIT_S)
+    untried_port.start_connections(0.0, 100)
+    untried_port.time_out_tries(WAIT_S)
     assert not untried_port.give_up_second_tries_at_print_ports(0.5)
 
 
 def test_third_tries_at_print_ports_are_given_up_if_the_scan_only_waits_for_them() -> None:
     probes = HostProbes((80, 9100))
-    probes.connects(0.0, 100)
-    probes.answered(80, "open", 0.01)
-    probes.timeouts(WAIT_S)
+    probes.start_connections(0.0, 100)
+    probes.record_outcome(80, "open", 0.01)
+    probes.time_out_tries(WAIT_S)
     probes.start_last_retry()  # it permits a third try
-    assert [step.port for step in probes.connects(PRINT_GAP_S, 100)] == [9100]
+    assert [step.port for step in probes.start_connections(PRINT_GAP_S, 100)] == [9100]
     assert not probes.give_up_second_tries_at_print_ports(9.0)  # the second try is in flight
-    assert probes.timeouts(PRINT_GAP_S + WAIT_S) == [Step(9100, "drop")]
+    assert probes.time_out_tries(PRINT_GAP_S + WAIT_S) == [Step(9100, "drop")]
     assert not probes.is_done
     assert probes.give_up_second_tries_at_print_ports(9.0)
     assert (probes.is_done, probes.silent) == (True, [9100])
@@ -123,27 +125,27 @@ def test_third_tries_at_print_ports_are_given_up_if_the_scan_only_waits_for_them
 
 def test_late_second_tries_at_print_ports_are_given_up_while_other_ports_are_in_flight() -> None:
     probes = HostProbes((80, 81, 9100))
-    probes.connects(0.0, 100)
-    assert probes.timeouts(WAIT_S)
+    probes.start_connections(0.0, 100)
+    assert probes.time_out_tries(WAIT_S)
     assert not probes.give_up_second_tries_at_print_ports(0.5)  # no port has answered so far
-    probes.answered(80, "open", WAIT_S)
+    probes.record_outcome(80, "open", WAIT_S)
     assert probes.give_up_second_tries_at_print_ports(0.5)
     assert (probes.is_done, probes.silent) == (False, [9100])
 
 
 def test_silent_ports_are_retried_while_further_tries_at_print_ports_are_pending() -> None:
     probes = HostProbes((80, 81, 9100))
-    probes.connects(0.0, 100)
-    probes.answered(80, "open", 0.01)
+    probes.start_connections(0.0, 100)
+    probes.record_outcome(80, "open", 0.01)
     assert not probes.has_only_pauses_left
-    probes.timeouts(WAIT_MIN_S)
-    probes.timeouts(2 * WAIT_MIN_S)
+    probes.time_out_tries(WAIT_MIN_S)
+    probes.time_out_tries(2 * WAIT_MIN_S)
     assert (probes.has_only_pauses_left, probes.is_done) == (True, False)
     assert probes.last_retry_in_s(None) == LAST_RETRY_AFTER_S
     mute = HostProbes((9100, 9101))
-    mute.connects(0.0, 100)
-    mute.timeouts(WAIT_S)
-    mute.connects(WAIT_S, 100)
+    mute.start_connections(0.0, 100)
+    mute.time_out_tries(WAIT_S)
+    mute.start_connections(WAIT_S, 100)
     assert not mute.has_only_pauses_left
 
 
@@ -152,22 +154,22 @@ def test_retries_do_not_use_the_pauses_if_an_ipp_query_waits_for_print_ports(
     ipp_last: bool,
 ) -> None:
     probes = HostProbes((80, 631, 9100), ipp_last=ipp_last)
-    probes.connects(0.0, 100)
-    probes.answered(80, "refused", 0.01)
+    probes.start_connections(0.0, 100)
+    probes.record_outcome(80, "refused", 0.01)
     if not ipp_last:
-        probes.answered(631, "open", 0.01)
-        probes.connects(0.01, 100)
-    probes.timeouts(0.01 + WAIT_MIN_S)
+        probes.record_outcome(631, "open", 0.01)
+        probes.start_connections(0.01, 100)
+    probes.time_out_tries(0.01 + WAIT_MIN_S)
     assert not probes.is_done_with_print_ports
     assert not probes.has_only_pauses_left
 
 
 def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:
     probes = HostProbes((80,))
-    probes.connects(0.0, 100)
+    probes.start_connections(0.0, 100)
     assert probes.next_due == pytest.approx(WAIT_S)
-    assert probes.timeouts(WAIT_S) == [Step(80, "again")]
-    assert probes.timeouts(2 * WAIT_S) == [Step(80, "drop")]
+    assert probes.time_out_tries(WAIT_S) == [Step(80, "again")]
+    assert probes.time_out_tries(2 * WAIT_S) == [Step(80, "drop")]
     assert probes.silent == [80]
 
 
@@ -188,33 +190,33 @@ def test_a_silent_print_port_has_one_socket_at_a_time() -> None:
 
 def test_a_second_socket_replaces_the_first_when_all_slots_are_taken() -> None:
     probes = HostProbes(range(1000, 1010))
-    probes.connects(0.0, 100)
-    assert {step.action for step in probes.timeouts(WAIT_S)} == {"replace"}
+    probes.start_connections(0.0, 100)
+    assert {step.action for step in probes.time_out_tries(WAIT_S)} == {"replace"}
     assert probes.sockets == IN_FLIGHT_MAX
 
 
 def test_attempts_at_a_host_that_answers_fast_time_out_sooner() -> None:
     probes = HostProbes((80, 81))
-    probes.connects(0.0, 1)
-    probes.answered(80, "refused", 0.002)
-    probes.connects(0.002, 1)
+    probes.start_connections(0.0, 1)
+    probes.record_outcome(80, "refused", 0.002)
+    probes.start_connections(0.002, 1)
     assert probes.next_due == pytest.approx(0.002 + WAIT_MIN_S)
 
 
 def test_the_wait_for_an_answer_is_one_and_a_half_times_the_slowest_answer() -> None:
     probes = HostProbes((80, 81, 9100))
-    probes.connects(0.0, 2)
-    probes.answered(80, "open", 0.12)
+    probes.start_connections(0.0, 2)
+    probes.record_outcome(80, "open", 0.12)
     assert probes.next_due == pytest.approx(0.18)
 
 
 def test_an_answer_to_one_of_two_sockets_does_not_change_the_wait() -> None:
     probes = HostProbes((80, 81, 82))
-    probes.connects(0.0, 2)
-    probes.answered(81, "refused", 0.01)
-    assert probes.timeouts(WAIT_MIN_S) == [Step(80, "again")]
-    probes.answered(80, "open", WAIT_MIN_S + 0.14)
-    probes.connects(1.0, 100)
+    probes.start_connections(0.0, 2)
+    probes.record_outcome(81, "refused", 0.01)
+    assert probes.time_out_tries(WAIT_MIN_S) == [Step(80, "again")]
+    probes.record_outcome(80, "open", WAIT_MIN_S + 0.14)
+    probes.start_connections(1.0, 100)
     assert probes.next_due == pytest.approx(1.0 + WAIT_MIN_S)
 
 
@@ -234,15 +236,15 @@ def test_a_silent_host_is_abandoned_after_the_first_ports() -> None:
 
 def test_unconfirmed_host_is_abandoned_after_three_unreachable_ports() -> None:
     probes = HostProbes(PORTS, abandon_when_silent=True)
-    for step in probes.connects(0.0, 3):
-        probes.answered(step.port, "unreachable", 0.01)
+    for step in probes.start_connections(0.0, 3):
+        probes.record_outcome(step.port, "unreachable", 0.01)
     assert probes.is_done
 
 
 def test_a_late_answer_of_a_port_that_was_given_up_is_ignored() -> None:
     probes = HostProbes((80,))
     time_out_all(probes)
-    assert not probes.answered(80, "open", 9.0)
+    assert not probes.record_outcome(80, "open", 9.0)
     assert probes.open == []
 
 
@@ -252,8 +254,8 @@ def test_a_host_is_retried_once_and_only_if_it_has_answered() -> None:
     assert not mute.retry_soon(None)
     assert mute.last_retry_in_s(None) is None
     probes = HostProbes((80, 443, 9100))
-    probes.connects(0.0, 100)
-    probes.answered(80, "open", 0.01)
+    probes.start_connections(0.0, 100)
+    probes.record_outcome(80, "open", 0.01)
     time_out_all(probes, 0.01)
     assert probes.retry_soon(None)
     assert probes.silent == [9100]
@@ -263,8 +265,8 @@ def test_a_host_is_retried_once_and_only_if_it_has_answered() -> None:
 
 def test_last_retry_comes_later_and_before_the_sweep_ends() -> None:
     probes = HostProbes((80, 81))
-    probes.connects(0.0, 100)
-    probes.answered(80, "refused", 0.01)
+    probes.start_connections(0.0, 100)
+    probes.record_outcome(80, "refused", 0.01)
     time_out_all(probes, 0.01)
     assert probes.last_retry_in_s(None) == LAST_RETRY_AFTER_S
     assert probes.last_retry_in_s(9.0) == LAST_RETRY_AFTER_S
@@ -278,8 +280,8 @@ def test_last_retry_comes_later_and_before_the_sweep_ends() -> None:
 
 def test_the_first_retry_is_skipped_if_there_is_only_time_for_the_last_retry() -> None:
     probes = HostProbes((80, 443, 9100, 9101))
-    probes.connects(0.0, 100)
-    probes.answered(80, "refused", 0.01)
+    probes.start_connections(0.0, 100)
+    probes.record_outcome(80, "refused", 0.01)
     time_out_all(probes, 0.01)
     assert probes.last_retry_in_s(0.0) == 0.0
     assert not probes.retry_soon(4 * WAIT_MIN_S - 0.01)
@@ -288,8 +290,8 @@ def test_the_first_retry_is_skipped_if_there_is_only_time_for_the_last_retry() -
 
 def test_probes_with_a_single_try_are_not_retried() -> None:
     probes = HostProbes((80, 9100), tries=1)
-    probes.connects(0.0, 100)
-    probes.answered(80, "refused", 0.01)
+    probes.start_connections(0.0, 100)
+    probes.record_outcome(80, "refused", 0.01)
     assert [step.action for step in time_out_all(probes, 0.01)] == ["drop"]
     assert not probes.retry_soon(None)
     assert probes.last_retry_in_s(None) is None
@@ -297,8 +299,8 @@ def test_probes_with_a_single_try_are_not_retried() -> None:
 
 def test_print_ports_of_a_host_with_ipp_get_no_last_retry() -> None:
     probes = HostProbes((631, 9100, 80))
-    probes.connects(0.0, 100)
-    probes.answered(631, "open", 0.01)
+    probes.start_connections(0.0, 100)
+    probes.record_outcome(631, "open", 0.01)
     time_out_all(probes, 0.01)
     assert sorted(probes.silent) == [80, 9100]
     probes.start_last_retry()
@@ -322,7 +324,10 @@ def test_every_probe_ends_within_the_bounds_whatever_the_host_does(
     for _ in range(2000):
         if probes.is_done:
             break
-        for step in (*probes.timeouts(now), *probes.connects(now, rng.randint(0, 9))):
+        for step in (
+            *probes.time_out_tries(now),
+            *probes.start_connections(now, rng.randint(0, 9)),
+        ):
             if step.action != "again":
                 sockets.pop(step.port, None)
             if step.action != "drop":
@@ -333,7 +338,7 @@ def test_every_probe_ends_within_the_bounds_whatever_the_host_does(
         for port in list(sockets):
             if rng.random() < 0.2:
                 outcomes: tuple[ConnectOutcome, ...] = ("open", "refused", "unreachable")
-                probes.answered(port, rng.choice(outcomes), now)
+                probes.record_outcome(port, rng.choice(outcomes), now)
                 del sockets[port]
         now += rng.uniform(0.0, 0.3)
     assert probes.is_done

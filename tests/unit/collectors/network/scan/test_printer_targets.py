@@ -65,7 +65,7 @@ def test_number_of_targets_is_bounded_and_reported() -> None:
     known = [printer(n, f"10.5.{n // 200}.{n % 200 + 1}") for n in range(PRINTERS_MAX + 3)]
     targets, limitations = printer_targets(known, tried=set(), own=(), exclude=())
     assert len(targets) == PRINTERS_MAX
-    assert limitations == ("3 addresses of printers were not tried: the limit is 64",)
+    assert limitations == ("addresses of printers beyond the limit of 64, not tried: 3",)
 
 
 def test_the_literal_address_of_a_configured_printer_is_parsed() -> None:

@@ -143,13 +143,13 @@ def test_a_connection_is_reset_although_a_program_that_just_started_holds_a_copy
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies: list[int] = []
-    contact = sockets._contact
+    contact = sockets._connect_result
 
     def copy(connection: socket.socket, *arguments: Any) -> sockets.ConnectResult:
         copies.append(os.dup(connection.fileno()))
         return contact(connection, *arguments)
 
-    monkeypatch.setattr(sockets, "_contact", copy)
+    monkeypatch.setattr(sockets, "_connect_result", copy)
     with closing(SocketNetwork(watch_neighbours=False)) as network:
         network.connect("127.0.0.1", listener.port)
         while not network.wait(5.0).contacts:

@@ -50,7 +50,7 @@ from collectors.contract import (
 )
 from collectors.network.collected_facts import CollectedFacts
 from collectors.network.observations import DeviceAnswers, Enrichment, Evidence, KnownPrinter
-from collectors.network.progress import facts_of
+from collectors.network.report_facts import facts_of
 from collectors.network.scan.scan import ScannedHost, ScanResult
 from collectors.network.scan.targets import Target, TargetSelection
 from collectors.shared import ipp, run_command

@@ -6,9 +6,9 @@ import pytest
 
 from collectors.contract import Interface, InterfaceAddress
 from collectors.network.discoveries import Discoveries
+from collectors.network.scan.payment_terminals import protect_terminals
 from collectors.network.scan.sweep import Sweep, SweepResult
 from collectors.network.scan.targets import Target
-from collectors.network.scan.untouched import protect_terminals
 from collectors.shared.host.local_network import LocalInterface
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import PaymentTerminals

@@ -3,7 +3,7 @@
 import pytest
 
 from collectors.network.observations import KnownPrinter
-from collectors.network.printers.naming import describe_unknown, find_named
+from collectors.network.printers.selection import describe_unknown, find_named
 
 KITCHEN = KnownPrinter(
     "cups:kitchen_1", "Küche", "network", "cups", "kitchen.lan:9100",

@@ -1,4 +1,4 @@
-"""Selects the printer that a user names by its id, name or address. Pure."""
+"""Selects the printer that a user names by its id, name or address. No I/O."""
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches

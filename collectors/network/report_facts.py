@@ -1,10 +1,10 @@
-"""Computes the facts of a report from what a run has collected so far. Pure."""
+"""Computes the facts of a report from what a run has collected so far. No I/O."""
 
 from dataclasses import replace
 from typing import Final, Literal
 
 from collectors.contract import Host, NetworkFacts, NetworkJob, SourceState, Unavailable
-from collectors.network.collected_facts import NO_NETWORK, ONLY_DEVICE, CollectedFacts
+from collectors.network.collected_facts import NO_NETWORK, NOT_DONE, ONLY_DEVICE, CollectedFacts
 from collectors.network.correlate import correlate
 from collectors.network.discoveries import Queues
 from collectors.network.matching.cases import located_addresses
@@ -31,7 +31,6 @@ from collectors.network.watched_devices import DeviceMatches, answers_of, match_
 from collectors.shared.addresses import network_of
 from collectors.shared.watched_devices import Answers, expectations
 
-NOT_DONE = "stopped before it had finished"
 NO_DEFAULT_ROUTE: Final = "this machine has no default route"
 
 
@@ -151,7 +150,7 @@ def facts_of(
     matches = PrinterMatches()
     if known:
         matches = match(known, remote, machine, printers_only=job.printers_only)
-    devices = _devices(collected, job, remote) if is_complete else DeviceMatches()
+    devices = _match_watched_devices(collected, job, remote) if is_complete else DeviceMatches()
     hosts = assemble_hosts(observed)
     selected_hosts = select_hosts(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
@@ -177,7 +176,9 @@ def facts_of(
     )
 
 
-def _devices(collected: CollectedFacts, job: NetworkJob, observed: Observations) -> DeviceMatches:
+def _match_watched_devices(
+    collected: CollectedFacts, job: NetworkJob, observed: Observations
+) -> DeviceMatches:
     """Return the state of each watched device, unless the job is for printers only."""
     if job.printers_only:
         return DeviceMatches()

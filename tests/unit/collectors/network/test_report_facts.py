@@ -12,7 +12,7 @@ from collectors.network.observations import (
     MdnsResult,
     MdnsService,
 )
-from collectors.network.progress import answers_in, observations_in, queues_in, services_in
+from collectors.network.report_facts import answers_in, observations_in, queues_in, services_in
 
 
 def _service(kind: str, port: int, **txt: str) -> MdnsService:
