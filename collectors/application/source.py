@@ -148,14 +148,14 @@ def failed(key: str, source: str, reason: str) -> Field:
     return absent(key, source, "collection-failed", reason)
 
 
-def either(
+def fact(
     key: str,
     source: str,
     value: FieldValue | None,
     reason: str,
     status: FieldStatus = "unsupported",
 ) -> Field:
-    """Return ``value`` as a fact, or an absent field if it is None or ""."""
+    """Return a fact, or if ``value`` is None or "", an absent field with the status and reason."""
     if value is None or value == "":
         return absent(key, source, status, reason)
     return available(key, source, value)

@@ -72,12 +72,12 @@ class PageSession:
         self._protocol.send_text(json.dumps(message).encode())
         self._flush()
         while True:
-            data = self._message()
+            data = self._next_message()
             if (answer := parse_answer(data, self._last_id)) is not None:
                 return answer
             self.has_crashed |= json.loads(data).get("method") == "Inspector.targetCrashed"
 
-    def _message(self) -> bytes:
+    def _next_message(self) -> bytes:
         """Return the next complete text message."""
         parts: list[bytes] = []
         while True:

@@ -34,7 +34,7 @@ from collectors.application.source import (
     Reading,
     all_absent,
     available,
-    either,
+    fact,
     source,
     status_of,
     unsupported,
@@ -60,11 +60,11 @@ _USB_HOST_SINCE: Final = 26
 
 @source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def read_system(deadline: Deadline) -> Fields:
-    names = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
+    names = commands.parse_sw_vers(commands.run("sw_vers", deadline=deadline))
     return (
-        either("os.name", "sw_vers", names.get("ProductName"), _NOT_REPORTED),
-        either("os.version", "sw_vers", names.get("ProductVersion"), _NOT_REPORTED),
-        either("os.build", "sw_vers", names.get("BuildVersion"), _NOT_REPORTED),
+        fact("os.name", "sw_vers", names.get("ProductName"), _NOT_REPORTED),
+        fact("os.version", "sw_vers", names.get("ProductVersion"), _NOT_REPORTED),
+        fact("os.build", "sw_vers", names.get("BuildVersion"), _NOT_REPORTED),
         available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
         available("os.architecture", "uname", platform.machine()),
     )
@@ -96,8 +96,8 @@ def read_regional_settings(_: Deadline, root: Path = Path("/")) -> Fields:
     The environment variables are not read, because those of a service may have another locale.
     """
     return (
-        either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
-        either("os.locale", "AppleLocale", _locale(root / _PREFERENCES), _NOT_REPORTED),
+        fact("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
+        fact("os.locale", "AppleLocale", _locale(root / _PREFERENCES), _NOT_REPORTED),
     )
 
 
@@ -134,10 +134,10 @@ def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) 
     return (
         available("hardware.maker", profiler.SOURCE, "Apple"),
         _profiled("hardware.model", entry, "machine_model"),
-        either("hardware.formFactor", profiler.SOURCE, form, _NOT_REPORTED),
+        fact("hardware.formFactor", profiler.SOURCE, form, _NOT_REPORTED),
         _profiled("hardware.firmware", entry, "boot_rom_version"),
         _profiled("hardware.cpuModel", entry, "chip_type", "cpu_type"),
-        either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _NOT_REPORTED),
+        fact("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _NOT_REPORTED),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
         memory_size_field(),
     )
@@ -153,8 +153,8 @@ def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) 
     for index, (name, resolution) in enumerate(screens):
         prefix = f"display.{index}"
         fields += [
-            either(f"{prefix}.preferredMode", profiler.SOURCE, resolution, _NOT_REPORTED),
-            either(f"{prefix}.model", profiler.SOURCE, name, _NOT_REPORTED),
+            fact(f"{prefix}.preferredMode", profiler.SOURCE, resolution, _NOT_REPORTED),
+            fact(f"{prefix}.model", profiler.SOURCE, name, _NOT_REPORTED),
         ]
     return tuple(fields)
 
@@ -169,14 +169,14 @@ def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) ->
     for drive in drives:
         prefix = f"disk.drive.{drive['bsd_name']}"
         fields += [
-            either(f"{prefix}.model", profiler.SOURCE, text(drive, "device_model"), _NOT_REPORTED),
-            either(
+            fact(f"{prefix}.model", profiler.SOURCE, text(drive, "device_model"), _NOT_REPORTED),
+            fact(
                 f"{prefix}.sizeBytes",
                 profiler.SOURCE,
                 number(drive, "size_in_bytes"),
                 _NOT_REPORTED,
             ),
-            either(f"{prefix}.health", profiler.SOURCE, _health(drive), _NOT_REPORTED),
+            fact(f"{prefix}.health", profiler.SOURCE, _health(drive), _NOT_REPORTED),
         ]
     return tuple(fields)
 
@@ -189,7 +189,7 @@ def read_interfaces(deadline: Deadline) -> Reading:
 def read_links(
     names: tuple[str, ...], deadline: Deadline, profile: Profile = profiler.read_profile
 ) -> Links:
-    ports = commands.ask("networksetup", "-listallhardwareports", deadline=deadline)
+    ports = commands.run("networksetup", "-listallhardwareports", deadline=deadline)
     types = {name: "loopback" for name in names if name.startswith("lo")}
     hardware_types = commands.parse_hardware_ports(ports)
     leases = dhcp.read_dhcp(hardware_types, deadline)
@@ -212,13 +212,13 @@ def read_resolver(deadline: Deadline, service_url: str) -> Reading:
 
 
 def name_servers(deadline: Deadline) -> tuple[str, ...]:
-    return commands.parse_name_servers(commands.ask("scutil", "--dns", deadline=deadline))
+    return commands.parse_name_servers(commands.run("scutil", "--dns", deadline=deadline))
 
 
 @source("services", "launchd", *service_keys(JOBS))
 def read_services(deadline: Deadline) -> Reading:
     return service_reading(
-        commands.parse_launchctl(commands.ask("launchctl", "list", deadline=deadline))
+        commands.parse_launchctl(commands.run("launchctl", "list", deadline=deadline))
     )
 
 
@@ -255,12 +255,12 @@ def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Re
 def read_bluetooth(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
     is_on, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
     key, reason = "peripherals.bluetoothPowered", "macOS lists no Bluetooth controller"
-    powered = either(key, profiler.SOURCE, is_on, reason)
+    powered = fact(key, profiler.SOURCE, is_on, reason)
     return bluetooth_reading(devices, powered, profiler.SOURCE)
 
 
 def _profiled(key: str, answer: Object, *names: str) -> Field:
-    return either(key, profiler.SOURCE, text(answer, *names), _NOT_REPORTED)
+    return fact(key, profiler.SOURCE, text(answer, *names), _NOT_REPORTED)
 
 
 def _health(drive: Object) -> str | None:

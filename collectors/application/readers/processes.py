@@ -16,7 +16,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.source import (
     Reading,
     available,
-    either,
+    fact,
     left_out,
     not_applicable,
     source,
@@ -159,4 +159,4 @@ def read_table(program_names: frozenset[str]) -> tuple[Sample, ...]:
 
 
 def _restarts(key: str, restarts: Restarts) -> Field:
-    return either(key, "service manager", restarts.count, restarts.reason, restarts.status)
+    return fact(key, "service manager", restarts.count, restarts.reason, restarts.status)

@@ -11,7 +11,7 @@ import psutil
 from collectors.application.deadline import Deadline
 from collectors.application.readers.network.dhcp import Dhcp, dhcp_fields
 from collectors.application.readers.network.wireless import Wireless, wireless_fields
-from collectors.application.source import Reading, available, either, left_out, source
+from collectors.application.source import Reading, available, fact, left_out, source
 from collectors.contract import Field, InterfaceFields
 from collectors.shared.host.link_stats import read_link_stats
 from collectors.shared.text import clean_text
@@ -55,7 +55,7 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]
-    # One entry of an interface is its MAC.
+    # One entry of each interface is its MAC. The others are IP addresses.
     cut_count = sum(
         max(0, len(address_list) - ADDRESSES_MAX - 1) for address_list in addresses.values()
     )
@@ -92,14 +92,14 @@ def _state(name: str, stats: "psutil._ntp.snicstats", known_links: Links) -> tup
     routes = known_links.default_routes
     has_route = None if routes is None else name in routes
     return (
-        either(
+        fact(
             "interface.type", "system", known_links.types.get(name), "the system does not report it"
         ),
         available("interface.up", SOURCE, stats.isup),
-        either("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
-        either("interface.duplex", SOURCE, _DUPLEX.get(stats.duplex), not_reported),
-        either("interface.mtu", SOURCE, stats.mtu or None, not_reported),
-        either("interface.defaultRoute", "system", has_route, "the system does not report it"),
+        fact("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
+        fact("interface.duplex", SOURCE, _DUPLEX.get(stats.duplex), not_reported),
+        fact("interface.mtu", SOURCE, stats.mtu or None, not_reported),
+        fact("interface.defaultRoute", "system", has_route, "the system does not report it"),
     )
 
 
@@ -109,7 +109,7 @@ def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]
     mac = macs[0].lower().replace("-", ":") if macs else None
     known_mac = None if mac == "00:00:00:00:00:00" else mac
     return (
-        either("interface.macAddress", SOURCE, known_mac, "it has no MAC", "not-applicable"),
+        fact("interface.macAddress", SOURCE, known_mac, "it has no MAC", "not-applicable"),
         available("interface.addresses", SOURCE, address_texts(addresses)),
     )
 
@@ -138,6 +138,6 @@ def with_prefix(address: str, netmask: str | None) -> str | None:
 
 def _counters(counters: "psutil._ntp.snetio | None") -> tuple[Field, ...]:
     return tuple(
-        either(key, SOURCE, getattr(counters, name, None), "the system does not count it")
+        fact(key, SOURCE, getattr(counters, name, None), "the system does not count it")
         for key, name in COUNTERS
     )

@@ -17,7 +17,7 @@ from collectors.application.source import (
     Reading,
     all_absent,
     available,
-    either,
+    fact,
     source,
 )
 from collectors.contract import ApplicationJob, DeviceState
@@ -87,7 +87,7 @@ def device_fields(state: DeviceState) -> Fields:
     return (
         kind,
         available(present, SOURCE, state.state in ("present", "moved")),
-        *(either(key, SOURCE, value, reason, "not-applicable") for key, value, reason in values),
+        *(fact(key, SOURCE, value, reason, "not-applicable") for key, value, reason in values),
     )
 
 
