@@ -58,7 +58,7 @@ def export(session: Session, organization_id: str) -> Iterator[str]:
             .order_by(*content.table.__table__.primary_key)
         )
         for row in session.execute(query).yield_per(BATCH):
-            values = {column.name: _plain(row[at]) for at, column in enumerate(columns)}
+            values = {c.name: _plain(value) for c, value in zip(columns, row, strict=True)}
             yield json.dumps({"table": content.name, **values}, ensure_ascii=False) + "\n"
 
 
@@ -85,9 +85,9 @@ class _Import:
         waiting: list[dict[str, Any]] = []
         content: Content | None = None
         for number, line in enumerate(lines, 1):
-            values = _object(number, line)
+            values = _parse_line(number, line)
             if number == 1:
-                self._begin(values)
+                self._read_header(values)
                 continue
             following = self._content(number, values)
             if following is not content or len(waiting) >= BATCH:
@@ -102,7 +102,7 @@ class _Import:
         rebuild(self._session)
         return self._counts
 
-    def _begin(self, header: dict[str, Any]) -> None:
+    def _read_header(self, header: dict[str, Any]) -> None:
         if header.get("format") != FORMAT or header.get("version") != VERSION:
             raise FormatError(f"line 1 is not the header of a {FORMAT} file of version {VERSION}")
         self._organization = str(header.get("organization"))
@@ -165,7 +165,7 @@ def _has_position(content: Content) -> bool:
     return "position" in content.table.__table__.columns
 
 
-def _object(number: int, line: str) -> dict[str, Any]:
+def _parse_line(number: int, line: str) -> dict[str, Any]:
     try:
         values = codec.parse_json(line)
     except ValidationError as error:
