@@ -47,7 +47,8 @@ def blocks_of(path: Path) -> Iterator[Block]:
         if line and not line.startswith("#"):
             prefix, *_, name = line.split("\t")
             address, _, bits = prefix.strip().partition("/")
-            yield address.upper().replace(":", "")[: int(bits or 24) // 4], name
+            digits = int(bits or 24) // 4
+            yield address.upper().replace(":", "")[:digits], name
 
 
 def display_name(name: str) -> str:
@@ -84,7 +85,7 @@ def pack(date: datetime.date, makers: Mapping[str, str]) -> bytes:
     records = bytearray()
     for digits in sorted(makers, key=lambda digits: digits.ljust(9, "0")):
         kind = BLOCK_BITS.index(4 * len(digits))
-        block = bytes.fromhex(f"{digits:0<9}{kind}")
+        block = bytes.fromhex(f"{digits:0<9}{kind}")  # nine digits, and the digit of the kind
         records += RECORD.pack(block, starts[makers[digits]].to_bytes(3))
     return HEADER.pack(MAGIC, date.isoformat().encode(), len(makers)) + records + names
 

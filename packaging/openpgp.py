@@ -12,7 +12,7 @@ class Key:
     fingerprint: str
     armored: str
 
-    def detach(self, file: Path, signature: Path) -> None:
+    def sign_detached(self, file: Path, signature: Path) -> None:
         """Write an armored signature of ``file``."""
         _gpg("--local-user", self.fingerprint, "--digest-algo", "SHA256", "--armor",
              "--output", str(signature), "--detach-sign", str(file))  # fmt: skip
@@ -56,5 +56,6 @@ def _gpg(*words: str) -> str:
     )
     # gpg --list-secret-keys also fails if no key matches. `find_key` reports this.
     if done.returncode != 0 and "--list-secret-keys" not in words:
+        # The last word but one is the action, such as --detach-sign.
         raise SystemExit(f"gpg {words[-2]} failed: {done.stderr.strip()}")
     return done.stdout

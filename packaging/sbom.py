@@ -17,6 +17,7 @@ import platform
 import re
 import sys
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import Distribution
@@ -121,18 +122,14 @@ def _add_evidence(
         str(file.locate()): _ref(package) for package in packages for file in package.files or ()
     }
     own_names = {path.name for path in ROOT.iterdir()}
+    names_by_owner: dict[str, list[str]] = defaultdict(list)
+    for name, source in modules.items():
+        other_owner = "application" if name in own_names else "platform"
+        names_by_owner[owners.get(str(source), other_owner)].append(name)
     for component in components:
-        names = sorted(
-            name
-            for name, source in modules.items()
-            if component["bom-ref"] == owners.get(str(source))
-            or (
-                str(source) not in owners
-                and component["type"] == ("application" if name in own_names else "platform")
-            )
-        )
+        names = names_by_owner[component["bom-ref"]] + names_by_owner[component["type"]]
         if names:
-            component["evidence"] = {"occurrences": [{"location": name} for name in names]}
+            component["evidence"] = {"occurrences": [{"location": name} for name in sorted(names)]}
 
 
 def _component(distribution: Distribution) -> dict[str, Any]:

@@ -63,12 +63,14 @@ def as_reading(facts: Reading | Fields) -> Reading:
     return facts if isinstance(facts, Reading) else Reading(facts)
 
 
-NO_DETAILS: Final = "are listed without details"
+NO_DETAILS: Final = "listed without details"
 
 
-def left_out(total: int, most: int, items: str, effect: str = "are not listed") -> tuple[str, ...]:
+def left_out(total: int, most: int, items: str, effect: str = "not listed") -> tuple[str, ...]:
     """Return a limitation if only ``most`` of ``total`` items were read, otherwise ()."""
-    return (f"{total - most} {items} beyond {most} {effect}",) if total > most else ()
+    if total <= most:
+        return ()
+    return (f"{items} beyond the limit of {most}, {effect}: {total - most}",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,9 +140,11 @@ class DayGenerator:
         return (NewPayment(first.position, first.type, due),)
 
     def _refund(self, rng: random.Random, sale: NewSale, total: int) -> NewRefund:
-        seconds = (600, 7_200, 86_400, 5 * 86_400, 12 * 86_400) if self.plan.is_awkward else (600,)
-        delay = timedelta(seconds=rng.choice(seconds))
-        at = sale.initiated_at + delay * rng.random()
+        longest_s = (
+            (600, 7_200, 86_400, 5 * 86_400, 12 * 86_400) if self.plan.is_awkward else (600,)
+        )
+        longest_delay = timedelta(seconds=rng.choice(longest_s))
+        at = sale.initiated_at + longest_delay * rng.random()
         method = rng.choice(self._methods)
         payment = NewPayment(method.position, method.type, 0)
         if rng.random() < 0.8:

@@ -99,7 +99,7 @@ def _row_of_module(first: str) -> str:
     for name in (first, first.rstrip("0123456789_.")):
         if name in _ROW_OF:
             return _ROW_OF[name]
-    return _ROW_OF.get("libpython", OTHERS) if first.startswith("libpython") else OTHERS
+    return _ROW_OF["libpython"] if first.startswith("libpython") else OTHERS
 
 
 def table(package: Path, program: Path) -> Iterator[str]:

@@ -92,11 +92,7 @@ def differences_from_signature(directory: Path, signers: Path) -> list[str]:
 def public_key_is_listed(key: Path, signers: Path) -> bool:
     """Return whether the public key of ``key`` may sign releases, according to ``signers``."""
     text = signers.read_text() if signers.is_file() else ""
-    return any(
-        " ".join(public_key(key).split()[:2]) in line
-        for line in text.splitlines()
-        if line.startswith(PRINCIPAL)
-    )
+    return any(public_key(key) in line for line in text.splitlines() if line.startswith(PRINCIPAL))
 
 
 def public_key(key: Path) -> str:
@@ -105,11 +101,11 @@ def public_key(key: Path) -> str:
     Raises:
         ReleaseError: The file is no SSH key.
     """
-    words = ("ssh-keygen", "-y", "-f", str(key))
-    public = Path(f"{key}.pub")
-    if key.suffix == ".pub" or public.exists():
-        text = (key if key.suffix == ".pub" else public).read_text()
+    public = key if key.suffix == ".pub" else Path(f"{key}.pub")
+    if public == key or public.exists():
+        text = public.read_text()
     else:
+        words = ("ssh-keygen", "-y", "-f", str(key))
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ReleaseError(f"The key {key} cannot be read: {done.stderr.strip()}")

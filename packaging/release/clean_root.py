@@ -32,6 +32,7 @@ LISTS: Final = ("package.txt", "service-package.txt", "build.txt")
 """The lists in ``requirements`` that the packages are built with."""
 SOURCE_IN_CONTAINER: Final = "/build/venue-agent"
 _QUERY: Final = "${Package} ${Version} ${Architecture}\n"
+_PRINT_VERSION: Final = "import platform; print(platform.python_version())"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,6 @@ def prepare_root(cache: Path, mirror: str) -> Root:
     return Root(directory, facts)
 
 
-_PRINT_VERSION: Final = "import platform; print(platform.python_version())"
-
-
 def _bootstrap(directory: Path, mirror: str) -> None:
     words = ("--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, directory, mirror)
     # The mounts of debootstrap disappear with its mount namespace, even if it is killed.
@@ -120,7 +118,7 @@ def _installed_packages(directory: Path) -> list[dict[str, str]]:
     return packages
 
 
-def owners(root: Root, paths: set[str]) -> set[str]:
+def packages_containing(root: Root, paths: set[str]) -> set[str]:
     """Return the names of the Debian packages in the root that contain one of the paths."""
     # Debian links /lib to /usr/lib, and some packages list their files in /lib.
     candidates = paths | {path.removeprefix("/usr") for path in paths}

@@ -35,11 +35,6 @@ class Source:
         """Return the content of a file in the commit."""
         return git(self.checkout, "show", f"{self.commit}:{path}")
 
-    def requirements(self) -> dict[str, str]:
-        """Return the content of each list of requirements in the commit, by its path."""
-        listed = git(self.checkout, "ls-tree", "--name-only", self.commit, "requirements/")
-        return {path: self.text(path) for path in listed.split()}
-
     def export(self, target: Path) -> None:
         """Write all files of the commit to the new directory ``target``."""
         words = (*_git(self.checkout), "archive", "--format=tar", self.commit)
@@ -74,7 +69,7 @@ def source_to_release(checkout: Path = ROOT) -> Source:
             is missing, they differ, or the changelog lacks the version.
     """
     if changes := git(checkout, "status", "--porcelain").splitlines():
-        names = ", ".join(line[3:] for line in changes[:3])
+        names = ", ".join(line[3:] for line in changes[:3])  # without the two status letters
         raise ReleaseError(f"There are uncommitted changes: {names}\nCommit or remove them.")
     tags = [tag for tag in git(checkout, "tag", "--points-at", "HEAD").split() if tag[0] == "v"]
     version = _version_in((checkout / "agent/__init__.py").read_text())

@@ -100,7 +100,7 @@ class PageSession:
         if not data or self._protocol.close_expected():
             raise ConnectionResetError("the browser closed the connection")
         if self._received > RECEIVED_MAX_BYTES:
-            raise ValueError("the browser sent more than its answers require")
+            raise ValueError(f"the browser sent more than {RECEIVED_MAX_BYTES} bytes")
         self._protocol.receive_data(data)
         self._flush()
         if self._protocol.parser_exc is not None:

@@ -194,6 +194,7 @@ def volume_label(path: str) -> str:
     """
     if sys.platform == "win32":
         label = ctypes.create_unicode_buffer(_LABEL_MAX + 1)
+        # The four None and the 0: the other properties of the volume are not requested.
         ctypes.windll.kernel32.GetVolumeInformationW(path, label, len(label), *(None,) * 4, 0)
         return label.value
     else:  # noqa: RET505 - type checkers understand a platform check only with this else

@@ -174,4 +174,4 @@ def test_usb_devices_beyond_the_limit_are_counted() -> None:
     reading = usb_reading([UsbDevice(str(place)) for place in range(130)], "sysfs usb")
     assert values(reading.fields) == {"peripherals.usbCount": 130}
     assert len(reading.peripherals) == 128
-    assert reading.limitations == ("2 USB devices beyond 128 are not listed",)
+    assert reading.limitations == ("USB devices beyond the limit of 128, not listed: 2",)
