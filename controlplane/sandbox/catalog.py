@@ -52,7 +52,7 @@ Row = TypeVar("Row", bound=Base)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An article for sale. ``price`` is in cents. ``weight`` is the relative number of its sales."""
+    """An article. ``price`` is in cents. ``weight`` is the relative number of its sales."""
 
     article: SoldArticle
     price: int

@@ -43,7 +43,7 @@ from collectors.contract import Field
 from collectors.shared.host.operating_system import macos_version
 from collectors.shared.sysfs import SMALL_MAX_BYTES, read_bytes
 
-Profile = Callable[[str, Deadline], bytes]
+ReadProfile = Callable[[str, Deadline], bytes]
 
 JOBS: Final = {
     "printSpooler": "org.cups.cupsd",
@@ -126,25 +126,25 @@ def read_clock(deadline: Deadline) -> Reading:
     "hardware.physicalCores",
     "hardware.logicalCores",
     "hardware.memoryBytes",
-    deadline_s=PROFILE_S,
+    limit_s=PROFILE_S,
 )
-def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
+def read_hardware(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     entry = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
     form = profiler.form_factor(text(entry, "machine_name") or "")
     return (
         available("hardware.maker", profiler.SOURCE, "Apple"),
-        _profiled("hardware.model", entry, "machine_model"),
+        _entry_fact("hardware.model", entry, "machine_model"),
         fact("hardware.formFactor", profiler.SOURCE, form, _NOT_REPORTED),
-        _profiled("hardware.firmware", entry, "boot_rom_version"),
-        _profiled("hardware.cpuModel", entry, "chip_type", "cpu_type"),
+        _entry_fact("hardware.firmware", entry, "boot_rom_version"),
+        _entry_fact("hardware.cpuModel", entry, "chip_type", "cpu_type"),
         fact("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _NOT_REPORTED),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
         memory_size_field(),
     )
 
 
-@source("displays", profiler.SOURCE, "display.count", "display.connectors", deadline_s=PROFILE_S)
-def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
+@source("displays", profiler.SOURCE, "display.count", "display.connectors", limit_s=PROFILE_S)
+def read_displays(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     screens = profiler.parse_displays(profile("SPDisplaysDataType", deadline))
     fields = [
         available("display.count", profiler.SOURCE, len(screens)),
@@ -159,8 +159,8 @@ def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) 
     return tuple(fields)
 
 
-@source("drives", profiler.SOURCE, "disk.drives", deadline_s=PROFILE_S)
-def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
+@source("drives", profiler.SOURCE, "disk.drives", limit_s=PROFILE_S)
+def read_drives(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     kinds = ("SPNVMeDataType", "SPSerialATADataType")
     drives = [
         drive for kind in kinds for drive in profiler.parse_drives(profile(kind, deadline), kind)
@@ -181,13 +181,13 @@ def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) ->
     return tuple(fields)
 
 
-@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, deadline_s=PROFILE_S)
+@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, limit_s=PROFILE_S)
 def read_interfaces(deadline: Deadline) -> Reading:
     return interfaces.read_interfaces(deadline, read_links)
 
 
 def read_links(
-    names: tuple[str, ...], deadline: Deadline, profile: Profile = profiler.read_profile
+    names: tuple[str, ...], deadline: Deadline, profile: ReadProfile = profiler.read_profile
 ) -> Links:
     ports = commands.run("networksetup", "-listallhardwareports", deadline=deadline)
     types = {name: "loopback" for name in names if name.startswith("lo")}
@@ -206,7 +206,7 @@ def read_links(
     return Links(types, wireless, dhcp=leases)
 
 
-@source("resolver", "scutil", *resolver.read_resolver.keys, deadline_s=resolver.RESOLVER_S)
+@source("resolver", "scutil", *resolver.read_resolver.keys, limit_s=resolver.RESOLVER_S)
 def read_resolver(deadline: Deadline, service_url: str) -> Reading:
     return resolver.read_resolver(deadline, name_servers, service_url, "scutil")
 
@@ -243,23 +243,23 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
     return Reading(tuple(fields))
 
 
-@source("usb", profiler.SOURCE, *USB_KEYS, deadline_s=PROFILE_S)
-def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+@source("usb", profiler.SOURCE, *USB_KEYS, limit_s=PROFILE_S)
+def read_usb(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Reading:
     version = macos_version() or ""
     is_new_format = int(version.partition(".")[0] or 0) >= _USB_HOST_SINCE
     data = profile("SPUSBHostDataType" if is_new_format else "SPUSBDataType", deadline)
     return usb_reading(profiler.parse_usb(data), profiler.SOURCE)
 
 
-@source("bluetooth", profiler.SOURCE, *BLUETOOTH_KEYS, deadline_s=PROFILE_S)
-def read_bluetooth(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+@source("bluetooth", profiler.SOURCE, *BLUETOOTH_KEYS, limit_s=PROFILE_S)
+def read_bluetooth(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Reading:
     is_on, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
     key, reason = "peripherals.bluetoothPowered", "macOS lists no Bluetooth controller"
     powered = fact(key, profiler.SOURCE, is_on, reason)
     return bluetooth_reading(devices, powered, profiler.SOURCE)
 
 
-def _profiled(key: str, answer: Object, *names: str) -> Field:
+def _entry_fact(key: str, answer: Object, *names: str) -> Field:
     return fact(key, profiler.SOURCE, text(answer, *names), _NOT_REPORTED)
 
 

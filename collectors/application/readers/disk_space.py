@@ -90,10 +90,10 @@ collection-failed, and an `Unreadable` has a reason and a status of its own."""
 @source("disk", SOURCE, "disk.mounts")
 def read_disk_space(
     deadline: Deadline,
-    mounts: Callable[[], Sequence[Mount]],
+    read_mounts: Callable[[], Sequence[Mount]],
     ask: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
 ) -> Reading:
-    all_mounts = tuple(mounts())
+    all_mounts = tuple(read_mounts())
     first_mounts = all_mounts[:MOUNTS_MAX]
     measure = ask or (space_by_psutil if sys.platform == "win32" else space_by_df)
     answers = measure(first_mounts, deadline.sooner(SPACE_S))

@@ -51,7 +51,7 @@ class Restarts:
     reason: str = "nothing on this system counts the restarts of this program"
 
 
-Table = Callable[[frozenset[str]], Sequence[Sample]]
+ReadTable = Callable[[frozenset[str]], Sequence[Sample]]
 CountRestarts = Callable[[int, Deadline], Restarts]
 
 
@@ -65,7 +65,7 @@ def read_processes(
     watched: Sequence[str],
     count_restarts: CountRestarts = no_restarts,
     *,
-    table: Table | None = None,
+    table: ReadTable | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Reading:
     every_name = dict.fromkeys(filter(None, (clean_text(name, 64) for name in watched)))

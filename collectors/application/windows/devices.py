@@ -109,7 +109,7 @@ def parse_jobs(answer: Section) -> tuple[Job, ...]:
 GROUPS: Final = (queues_reading, usb_reading, bluetooth_reading)
 
 
-@source("devices", SOURCE, *keys_of(GROUPS), deadline_s=SCRIPT_S)
+@source("devices", SOURCE, *keys_of(GROUPS), limit_s=SCRIPT_S)
 def read_devices(deadline: Deadline) -> Reading:
     return read_groups(GROUPS, read_sections(powershell.DEVICES, deadline))
 

@@ -65,7 +65,7 @@ _LISTED_MAX: Final = 16
 _SERVICES: Final = {"printSpooler": "Spooler", "timeSync": "W32Time", "bluetooth": "bthserv"}
 
 
-@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, deadline_s=SCRIPT_S)
+@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, limit_s=SCRIPT_S)
 def read_interfaces(deadline: Deadline) -> Reading:
     return interfaces.read_interfaces(deadline, _read_links)
 
@@ -347,7 +347,7 @@ GROUPS: Final = (
 )
 
 
-@source("machine", SOURCE, *keys_of(GROUPS), ANSWERS_KEY, deadline_s=SCRIPT_S + WAIT_S)
+@source("machine", SOURCE, *keys_of(GROUPS), ANSWERS_KEY, limit_s=SCRIPT_S + WAIT_S)
 def read_machine(deadline: Deadline, service_url: str) -> Reading:
     def answers(sections: Sections) -> tuple[Field, ...]:
         return (answers_field(parse_name_servers(sections), service_url, deadline),)

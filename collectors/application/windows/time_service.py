@@ -25,7 +25,7 @@ _ACCESS_DENIED: Final = b"0x80070005"
 """E_ACCESSDENIED, which w32tm prints in every language."""
 
 
-@source("clock", SOURCE, "os.clockSynchronised", "os.clockOffsetMilliseconds", deadline_s=4.0)
+@source("clock", SOURCE, "os.clockSynchronised", "os.clockOffsetMilliseconds", limit_s=4.0)
 def read_clock(deadline: Deadline) -> Reading:
     output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline.at)
     if output.exit_code != 0:

@@ -50,7 +50,7 @@ ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
 
 
 @source("interfaces", SOURCE, "network.interfaceCount")
-def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
+def read_interfaces(deadline: Deadline, read_links: ReadLinks) -> Reading:
     stats = read_link_stats()
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
@@ -59,18 +59,16 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
     cut_count = sum(
         max(0, len(address_list) - ADDRESSES_MAX - 1) for address_list in addresses.values()
     )
-    known_links = links(names, deadline)
+    links = read_links(names, deadline)
     entries = tuple(
         InterfaceFields(
             clean_text(name, 64),
             (
-                *_state(name, stats[name], known_links),
+                *_state(name, stats[name], links),
                 *address_fields(addresses.get(name, [])),
-                *dhcp_fields(
-                    known_links.dhcp.get(name, Dhcp()), address_texts(addresses.get(name, []))
-                ),
+                *dhcp_fields(links.dhcp.get(name, Dhcp()), address_texts(addresses.get(name, []))),
                 *_counters(counters.get(name)),
-                *wireless_fields(known_links.wireless.get(name)),
+                *wireless_fields(links.wireless.get(name)),
             ),
         )
         for name in names
@@ -85,16 +83,14 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
     )
 
 
-def _state(name: str, stats: "psutil._ntp.snicstats", known_links: Links) -> tuple[Field, ...]:
+def _state(name: str, stats: "psutil._ntp.snicstats", links: Links) -> tuple[Field, ...]:
     not_reported = "the driver does not report it"
     # Drivers report 0 and 65535 for an unknown speed.
     speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
-    routes = known_links.default_routes
+    routes = links.default_routes
     has_route = None if routes is None else name in routes
     return (
-        fact(
-            "interface.type", "system", known_links.types.get(name), "the system does not report it"
-        ),
+        fact("interface.type", "system", links.types.get(name), "the system does not report it"),
         available("interface.up", SOURCE, stats.isup),
         fact("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
         fact("interface.duplex", SOURCE, _DUPLEX.get(stats.duplex), not_reported),

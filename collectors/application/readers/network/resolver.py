@@ -26,7 +26,7 @@ ReadServers = Callable[[Deadline], tuple[str, ...]]
     "network.dnsServers",
     ANSWERS_KEY,
     *PROXY_KEYS,
-    deadline_s=RESOLVER_S,
+    limit_s=RESOLVER_S,
 )
 def read_resolver(
     deadline: Deadline, servers: ReadServers, service_url: str, origin: str = "resolv.conf"

@@ -234,7 +234,7 @@ Ethernet Address: 00:00:5e:00:53:02
 
 
 def read_links(
-    monkeypatch: pytest.MonkeyPatch, ports: str, profile: readers.Profile = profile
+    monkeypatch: pytest.MonkeyPatch, ports: str, profile: readers.ReadProfile = profile
 ) -> Links:
     monkeypatch.setattr(commands, "ask", lambda *_, deadline: ports)
     monkeypatch.setattr(dhcp, "read_dhcp", lambda *_: {})

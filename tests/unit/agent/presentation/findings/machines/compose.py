@@ -241,7 +241,7 @@ def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
     }
     if is_linux:
         replacements["clock"] = clock.read_clock.bind(root, clock.adjtimex)  # see fake_libraries
-    return [replace(replacements.get(source.name, source), deadline_s=3600) for source in sources]
+    return [replace(replacements.get(source.name, source), limit_s=3600) for source in sources]
 
 
 def macs_of(machine: Machine) -> dict[str, str | None]:
