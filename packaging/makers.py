@@ -54,7 +54,7 @@ def blocks_of(path: Path) -> Iterator[Block]:
 def display_name(name: str) -> str:
     """Return a maker's name without its legal form, such as `Inc.`
 
-    If the name has only capitals, long words keep only their first capital.
+    If the name has only capitals, long arguments keep only their first capital.
     """
     plain = " ".join(html.unescape(name).split())
     shorter = _LEGAL_ENDING.sub("", plain).rstrip(" ,.&(") or plain
@@ -90,8 +90,8 @@ def pack(date: datetime.date, makers: Mapping[str, str]) -> bytes:
     return HEADER.pack(MAGIC, date.isoformat().encode(), len(makers)) + records + names
 
 
-def main(words: list[str]) -> None:
-    date, *paths = words
+def main(arguments: list[str]) -> None:
+    date, *paths = arguments
     makers = without_parents(block for path in paths for block in blocks_of(Path(path)))
     packed = pack(datetime.date.fromisoformat(date), makers)
     TARGET.write_bytes(packed)

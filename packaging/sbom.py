@@ -1,7 +1,7 @@
 """Creates the software bill of materials of a packaged build, as CycloneDX 1.6.
 
-It lists the actual content of the build: the Python distributions whose files it contains, the npm
-packages of the console, the Python interpreter, and each native library with its hash.
+The bill lists the actual content of the build: the Python distributions whose files it contains,
+the npm packages of the console, the Python interpreter, and each native library with its hash.
 
 Usage: python packaging/sbom.py PYINSTALLER_WORK_DIR ONEDIR > NAME.cdx.json
 The last component of ONEDIR is the name of the program.

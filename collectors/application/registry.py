@@ -1,4 +1,4 @@
-"""The sources of each platform. They define the keys of a snapshot."""
+"""Lists the sources of each platform. The sources define the keys of a snapshot."""
 
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,7 @@
 """A typed client of the retail API (contract: retail public API).
 
-It exchanges the API key for an access token, and renews the token before it expires. After a 503,
-it repeats reads only: a repeated creation of a good could create two goods.
+The client exchanges the API key for an access token, and renews the token before it expires. After
+a 503, it repeats only reads: a repeated creation of a good could create two goods.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Generates the sales and refunds of a day of a venue."""
+"""Generates the sales and refunds of a venue, day by day."""
 
 import random
 from bisect import bisect

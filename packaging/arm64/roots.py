@@ -117,8 +117,8 @@ def _install_libraries(root: Path) -> None:
         f"python3 -m venv {ENVIRONMENT} && {pip} --no-index --find-links=/wheels --require-hashes"
         f" -r /requirements.txt && touch {ENVIRONMENT}/.installed"
     )
-    words = nspawn(root, volatile=False)
-    run(*words, "--private-network", f"--bind-ro={CACHE / 'wheels'}:/wheels", "sh", "-c", script)
+    command = nspawn(root, volatile=False)
+    run(*command, "--private-network", f"--bind-ro={CACHE / 'wheels'}:/wheels", "sh", "-c", script)
 
 
 def nspawn(root: Path, *, volatile: bool = True) -> tuple[str, ...]:
@@ -134,12 +134,12 @@ def nspawn(root: Path, *, volatile: bool = True) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def run(*words: str | Path) -> None:
+def run(*command: str | Path) -> None:
     """Run a program. Raises SystemExit with the end of its output if it fails."""
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
         output = done.stdout.decode(errors="replace")[-4000:]
-        raise SystemExit(f"{words[0]} ended with {done.returncode}:\n{output}")
+        raise SystemExit(f"{command[0]} ended with {done.returncode}:\n{output}")
 
 
 def main() -> int:
@@ -158,13 +158,13 @@ def main() -> int:
                              ("setenv", options.setenv))
         for value in values
     )  # fmt: skip
-    words = (
+    command = (
         *nspawn(prepare(options.root)),
         *nspawn_options,
         f"--chdir={options.chdir}",
         *options.command,
     )
-    return subprocess.run(words, check=False).returncode
+    return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":

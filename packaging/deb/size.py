@@ -60,8 +60,8 @@ def contents(package: Path, program: Path) -> Iterator[tuple[str, bytes]]:
 
     Each module in ``program``, the executable, is a part of its own.
     """
-    words = ("dpkg-deb", "--fsys-tarfile", str(package))
-    archive = subprocess.run(words, capture_output=True, check=True).stdout
+    command = ("dpkg-deb", "--fsys-tarfile", str(package))
+    archive = subprocess.run(command, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=BytesIO(archive)) as tar:
         for member in tar:
             file = tar.extractfile(member) if member.isfile() else None

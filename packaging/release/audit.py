@@ -63,14 +63,14 @@ def without_markers(text: str) -> str:
 
 
 def _pip_audit(requirements: str, address: str) -> dict[str, Any]:
-    words = (
+    command = (
         sys.executable, "-m", "pip_audit", "--requirement", requirements, "--require-hashes",
         "--disable-pip", "--vulnerability-service", "osv", "--osv-url", address, "--format", "json",
         "--progress-spinner", "off", "--cache-dir", str(ROOT / "build/audit-cache"),
     )  # fmt: skip
     try:
         done = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=WITHIN_S, env=os.environ
+            command, capture_output=True, text=True, check=False, timeout=WITHIN_S, env=os.environ
         )
     except subprocess.TimeoutExpired as error:
         raise ReleaseError(f"pip-audit did not end within {WITHIN_S} s.") from error

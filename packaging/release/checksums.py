@@ -64,8 +64,8 @@ def sign(directory: Path, key: Path) -> None:
         ReleaseError: ssh-keygen failed.
     """
     (directory / SIGNATURE).unlink(missing_ok=True)
-    words = ("ssh-keygen", "-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(directory / SUMS))
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    command = ("ssh-keygen", "-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(directory / SUMS))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ReleaseError(f"The key {key} cannot sign: {done.stderr.strip()}")
 
@@ -76,12 +76,12 @@ def differences_from_signature(directory: Path, signers: Path) -> list[str]:
         return [f"{signers}: this list of allowed signers does not exist. Set SIGNERS=file"]
     if not (directory / SIGNATURE).is_file() or not (directory / SUMS).is_file():
         return [f"{SIGNATURE}: there is no signature"]
-    words = (
+    command = (
         "ssh-keygen", "-Y", "verify", "-f", str(signers), "-I", PRINCIPAL, "-n", NAMESPACE,
         "-s", str(directory / SIGNATURE),
     )  # fmt: skip
     done = subprocess.run(
-        words, input=(directory / SUMS).read_bytes(), capture_output=True, check=False
+        command, input=(directory / SUMS).read_bytes(), capture_output=True, check=False
     )
     if done.returncode != 0:
         reason = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
@@ -105,8 +105,8 @@ def public_key(key: Path) -> str:
     if public == key or public.exists():
         text = public.read_text()
     else:
-        words = ("ssh-keygen", "-y", "-f", str(key))
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        command = ("ssh-keygen", "-y", "-f", str(key))
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ReleaseError(f"The key {key} cannot be read: {done.stderr.strip()}")
         text = done.stdout

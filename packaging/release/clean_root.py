@@ -80,9 +80,9 @@ def prepare_root(cache: Path, mirror: str) -> Root:
 
 
 def _bootstrap(directory: Path, mirror: str) -> None:
-    words = ("--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, directory, mirror)
+    arguments = ("--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, directory, mirror)
     # The mounts of debootstrap disappear with its mount namespace, even if it is killed.
-    _run("unshare", "--mount", "debootstrap", *words)
+    _run("unshare", "--mount", "debootstrap", *arguments)
     base = mirror.rstrip("/")
     if "/archive/debian/" in base:  # snapshot.debian.org
         security = base.replace("/archive/debian/", "/archive/debian-security/")
@@ -169,11 +169,11 @@ def build(root: Root, tree: Path, wheels: Path, epoch: int, targets: list[str]) 
     )  # fmt: skip
 
 
-def _run(*words: str | Path) -> str:
+def _run(*command: str | Path) -> str:
     done = subprocess.run(
-        [str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        [str(argument) for argument in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        raise ReleaseError(f"{words[0]} ended with {done.returncode}:\n{done.stdout[-4000:]}")
+        raise ReleaseError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-4000:]}")
     return done.stdout

@@ -70,11 +70,11 @@ def run(check: str, makefile: Path, log: Path) -> Result:
         for name, value in os.environ.items()
         if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHONPATH"}
     }
-    words = ("make", "--file", str(makefile), *check.split())
+    command = ("make", "--file", str(makefile), *check.split())
     began = time.monotonic()
     with log.open("wb") as output:
         done = subprocess.run(
-            words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output,
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
     return Result(check, done.returncode, time.monotonic() - began)

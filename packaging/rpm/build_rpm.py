@@ -223,18 +223,18 @@ def build(
         return [Path(shutil.copy(package, output)) for package in rpms]
 
 
-def _run(*words: str | Path) -> None:
+def _run(*command: str | Path) -> None:
     try:
         done = subprocess.run(
-            words, capture_output=True, text=True, check=False,
+            command, capture_output=True, text=True, check=False,
             env={**os.environ, "XZ_DEFAULTS": "--threads=1", "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
     except FileNotFoundError:
         raise SystemExit(
-            f"{words[0]} is missing: install the packages rpm, checkpolicy and semodule-utils"
+            f"{command[0]} is missing: install the packages rpm, checkpolicy and semodule-utils"
         ) from None
     if done.returncode != 0:
-        raise SystemExit(f"{words[0]} failed:\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
 
 
 def main() -> int:

@@ -37,8 +37,8 @@ def add_packages(packages: Iterable[Path], folder: Path, key: Key) -> None:
             with tempfile.TemporaryDirectory(dir=folder) as directory:
                 signed = Path(shutil.copy(package, directory))
                 macros = (f"_gpg_name {key.fingerprint}", f"__gpg {shutil.which('gpg')}")
-                words = (word for macro in macros for word in ("--define", macro))
-                _run("rpmsign", *words, "--addsign", signed)
+                options = (option for macro in macros for option in ("--define", macro))
+                _run("rpmsign", *options, "--addsign", signed)
                 signed.rename(published)
         elif _content(published) != _content(package):
             raise SystemExit(
@@ -77,10 +77,10 @@ def _content(package: Path) -> str:
     return _run("rpm", "-qp", "--nosignature", "--queryformat", _CONTENT_FORMAT, package)
 
 
-def _run(*words: str | Path) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+def _run(*command: str | Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"{words[0]} failed:\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 

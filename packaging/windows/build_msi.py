@@ -294,7 +294,7 @@ def tables(version: str) -> dict[str, str]:
 
 
 def summary(version: str, package: uuid.UUID, epoch: int) -> str:
-    """Return the summary of the package, with a fixed time instead of that of the build."""
+    """Return the package's summary. Its time is ``epoch``, not the time of the build."""
     saved_at = time.strftime("%Y/%m/%d %H:%M:%S", time.gmtime(epoch))
     # The numbers are the properties of the "Summary Information Stream" of Windows Installer.
     rows = [
@@ -335,13 +335,13 @@ def build(onedir: Path, version: str, output: Path) -> Path:
         wixl = ("wixl", "--arch", "x64", "--output", str(msi), "product.wxs")
         subprocess.run(wixl, cwd=work, env=environment, check=True)
         package = uuid.uuid5(product_code(version), digest_of(program))
-        words: list[str] = []
+        imports: list[str] = []
         idt_tables = tables(version)
         idt_tables["_SummaryInformation"] = summary(version, package, epoch)
         for name, content in idt_tables.items():
             (work / f"{name}.idt").write_bytes(content.encode("cp1252"))
-            words += ("-i", str(work / f"{name}.idt"))
-        subprocess.run(("msibuild", str(msi), *words), env=environment, check=True)
+            imports += ("-i", str(work / f"{name}.idt"))
+        subprocess.run(("msibuild", str(msi), *imports), env=environment, check=True)
     sign(msi)
     return msi
 
@@ -351,8 +351,8 @@ def sign(file: Path) -> None:
     options = shlex.split(os.environ.get("SIGN_OPTIONS", ""))
     if options:
         signed = file.with_suffix(".signed")
-        words = ("osslsigncode", "sign", *options, "-h", "sha256", "-n", NAME)
-        subprocess.run((*words, "-in", str(file), "-out", str(signed)), check=True)
+        command = ("osslsigncode", "sign", *options, "-h", "sha256", "-n", NAME)
+        subprocess.run((*command, "-in", str(file), "-out", str(signed)), check=True)
         signed.replace(file)
 
 

@@ -9,7 +9,7 @@ from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
 _SCOPED: Final = "\nDNS configuration (for "
-"""The beginning of the title of a section with resolvers for one interface or service only."""
+"""A section with this beginning has resolvers for only one interface or service."""
 _RESOLVER = re.compile(r"^resolver #\d+$", re.MULTILINE)
 _SUPPLEMENTAL = re.compile(r"^\s*domain\s*:|^\s*flags\s*:.*\bSupplemental\b", re.MULTILINE)
 """Marks a resolver for the names of certain domains only, for example those of a VPN."""

@@ -1,7 +1,7 @@
 """Tests whether and how fast the service can be reached, and who issued its certificate.
 
-It makes one name look-up, one connection and one TLS handshake, and sends no request. If the
-certificate is not trusted, it connects a second time to read the issuer.
+The probe makes one name look-up, one connection and one TLS handshake, and sends no request. If the
+certificate is not trusted, the probe connects a second time to read the issuer.
 """
 
 import socket
