@@ -27,7 +27,7 @@ _TYPES: Final = (
 """Parts of the names of ports, each with the type of the interface. The first match counts."""
 
 
-def run(*arguments: str, deadline: Deadline) -> str:
+def run_program(*arguments: str, deadline: Deadline) -> str:
     """Return the output of a program as text. Raises ValueError if it fails."""
     output = run_command(arguments, deadline.at)
     if output.exit_code != 0:

@@ -60,7 +60,7 @@ _USB_HOST_SINCE: Final = 26
 
 @source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def read_system(deadline: Deadline) -> Fields:
-    names = commands.parse_sw_vers(commands.run("sw_vers", deadline=deadline))
+    names = commands.parse_sw_vers(commands.run_program("sw_vers", deadline=deadline))
     return (
         fact("os.name", "sw_vers", names.get("ProductName"), _NOT_REPORTED),
         fact("os.version", "sw_vers", names.get("ProductVersion"), _NOT_REPORTED),
@@ -189,7 +189,7 @@ def read_interfaces(deadline: Deadline) -> Reading:
 def read_links(
     names: tuple[str, ...], deadline: Deadline, profile: ReadProfile = profiler.read_profile
 ) -> Links:
-    ports = commands.run("networksetup", "-listallhardwareports", deadline=deadline)
+    ports = commands.run_program("networksetup", "-listallhardwareports", deadline=deadline)
     types = {name: "loopback" for name in names if name.startswith("lo")}
     hardware_types = commands.parse_hardware_ports(ports)
     leases = dhcp.read_dhcp(hardware_types, deadline)
@@ -212,13 +212,13 @@ def read_resolver(deadline: Deadline, service_url: str) -> Reading:
 
 
 def name_servers(deadline: Deadline) -> tuple[str, ...]:
-    return commands.parse_name_servers(commands.run("scutil", "--dns", deadline=deadline))
+    return commands.parse_name_servers(commands.run_program("scutil", "--dns", deadline=deadline))
 
 
 @source("services", "launchd", *service_keys(JOBS))
 def read_services(deadline: Deadline) -> Reading:
     return service_reading(
-        commands.parse_launchctl(commands.run("launchctl", "list", deadline=deadline))
+        commands.parse_launchctl(commands.run_program("launchctl", "list", deadline=deadline))
     )
 
 

@@ -45,7 +45,7 @@ def test_an_index_has_a_later_date_than_the_published_one(tmp_path: Path) -> Non
 
 
 def test_documented_origin_and_suite_are_those_of_the_release_file() -> None:
-    text = packaging_script("apt/publish.py").release({}, ["amd64"], NOW)
+    text = packaging_script("apt/publish.py").release_text({}, ["amd64"], NOW)
     assert "Origin: venue-agent\n" in text
     assert "Suite: stable\n" in text
     assert '"origin=venue-agent,suite=stable";' in documented("docs/install.md")["unattended"]

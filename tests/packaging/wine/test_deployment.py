@@ -24,7 +24,7 @@ from tests.paths import ROOT
 
 DOCUMENT = (ROOT / "docs/deployment.md").read_text()
 RECIPES = ROOT / "packaging/recipes"
-STARTERS = {"run_command", "start_command", "run_program", "_output_of", "ask"}
+STARTERS = {"run_command", "start_command", "run_program", "_output_of"}
 """The functions that start a program of the system."""
 NAME_IN_SCRIPTS = "GetValue('DisplayName') -eq 'Venue agent'"
 

@@ -236,7 +236,7 @@ Ethernet Address: 00:00:5e:00:53:02
 def read_links(
     monkeypatch: pytest.MonkeyPatch, ports: str, profile: readers.ReadProfile = profile
 ) -> Links:
-    monkeypatch.setattr(commands, "ask", lambda *_, deadline: ports)
+    monkeypatch.setattr(commands, "run_program", lambda *_, deadline: ports)
     monkeypatch.setattr(dhcp, "read_dhcp", lambda *_: {})
     return readers.read_links(("en0", "en1", "lo0"), DEADLINE, profile)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.linux import displays, usb
 from collectors.application.linux.edid import Screen, parse_edid
-from collectors.application.readers.peripherals import UsbDevice, guess, usb_reading
+from collectors.application.readers.peripherals import UsbDevice, guess_kind, usb_reading
 from tests.unit.collectors.application.fixtures import by_key, plant, values
 
 DEADLINE = Deadline.after(3600)
@@ -78,7 +78,7 @@ def test_usb_facts_of_a_machine_without_usb_are_not_applicable(tmp_path: Path) -
     ],
 )
 def test_the_kind_of_a_usb_device_is_guessed(device: UsbDevice, kind: str | None) -> None:
-    assert guess(device) == kind
+    assert guess_kind(device) == kind
 
 
 @given(st.binary())

@@ -198,7 +198,7 @@ def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[F
     fake_connections(machine, patch)
     patch.setattr(runner, "in_background", at_once)
     context = ReportContext(REPORT_ID, FINISHED_AT, identity(), environment())
-    snapshot = collector.snapshot(sources_of(machine, root), 3600, RecordingRun())
+    snapshot = collector.take_snapshot(sources_of(machine, root), 3600, RecordingRun())
     snapshot = replace(snapshot, started_at=STARTED_AT)
     job = NetworkJob(devices=machine.devices)
     network = facts_of(collected(machine), job, cancelled=machine.is_cancelled, final=True)
