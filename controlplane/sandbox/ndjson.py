@@ -36,10 +36,10 @@ FORMAT: Final = "venue-sandbox"
 VERSION: Final = 1
 BATCH: Final = 5_000
 """Number of rows that are read or written at once."""
-CALCULATED: Final = "local_hour"
+COMPUTED_COLUMN: Final = "local_hour"
 """The column that an export does not contain. An import computes it."""
 TIMESTAMP_COLUMNS: Final[Mapping[Any, str]] = {Sale: "initiated_at", Refund: "refunded_at"}
-"""The columns from which `CALCULATED` is computed."""
+"""The columns from which `COMPUTED_COLUMN` is computed."""
 
 
 class FormatError(Exception):
@@ -131,7 +131,7 @@ class _Import:
         if content.table is Location:
             self._zones[row["position"]] = row["zone"]
         if content.table in TIMESTAMP_COLUMNS:
-            row[CALCULATED] = self._hour(number, row, row[TIMESTAMP_COLUMNS[content.table]])
+            row[COMPUTED_COLUMN] = self._hour(number, row, row[TIMESTAMP_COLUMNS[content.table]])
         return row
 
     def _hour(self, number: int, row: dict[str, Any], timestamp: datetime | None) -> int | None:
@@ -158,7 +158,7 @@ class _Import:
 
 
 def _columns(content: Content) -> list[Column[Any]]:
-    return [column for column in content.table.__table__.columns if column.name != CALCULATED]
+    return [column for column in content.table.__table__.columns if column.name != COMPUTED_COLUMN]
 
 
 def _has_position(content: Content) -> bool:

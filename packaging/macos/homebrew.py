@@ -1,7 +1,7 @@
 """Writes the Homebrew formula of a version: the wheel, and its requirements with their hashes.
 
-The formula is for a tap of your own, and for collecting by hand. `service install` refuses a
-program that Homebrew installed, because a user owns its files.
+The formula is for a tap of your own, and for collecting reports by hand. `service install` refuses
+a program that Homebrew installed, because a user owns its files.
 
 Usage: python packaging/macos/homebrew.py VERSION WHEEL URL OUTPUT_DIR
 """

@@ -30,7 +30,7 @@ class Value(NamedTuple):
 
     @property
     def reader(self) -> str:
-        """A JavaScript function that reads the value."""
+        """A JavaScript function that returns the value, or undefined if an object is missing."""
         return f"async () => {self.expression or self.source.replace('.', '?.')}"
 
 

@@ -55,7 +55,7 @@ def error_count(root: Path, device: str) -> int | None:
 
 
 def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
-    """Return the device number, device and mount of each line.
+    """Return the device number, the kernel's name of the device, and the mount of each line.
 
     Malformed lines, and file systems that a program of one user provides, are skipped.
     """
