@@ -18,7 +18,7 @@ help: ## list the targets
 HASHED := --quiet --disable-pip-version-check --require-hashes
 REQUIREMENTS := requirements/development.txt
 $(STAMP): pyproject.toml $(REQUIREMENTS)
-	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ". Choose one: make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	@echo "Creating the environment in $(VENV) (once; half a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install $(HASHED) -r $(REQUIREMENTS)
@@ -97,7 +97,7 @@ test-liar: $(STAMP) ## send 50,000 forged mDNS packets to a network with ten pri
 test-venues: $(STAMP) ## compare the verdicts in 5,000 generated venues with what CUPS would do (6 minutes)
 	@VENUES=5000 $(BIN)/python -m pytest -n0 -s tests/unit/collectors/network/matching/test_venues.py $(ARGS)
 
-test-demo: $(STAMP) ## kill the demo at every moment, with every signal (some minutes)
+test-demo: $(STAMP) ## kill the demo at each of its steps, with each signal (some minutes)
 	@DEMO_KILLS=full $(BIN)/python -m pytest -n0 -s tests/scenario/demo $(ARGS)
 
 screenshots: $(STAMP) ## take the pictures of the documents from the demo (ARGS="--every FOLDER")
@@ -216,8 +216,8 @@ bench-connections: $(STAMP) ## measure heartbeats while other clients hold conne
 bench-retail: $(STAMP) ## measure pages of 200,000 sales by the retail API (a minute)
 	@$(BIN)/python -m tests.bench.retail_pages
 
-# The MCP conformance suite, the MCP Inspector and oidc-provider run on their own Node.js, which is installed from a wheel, because the system's Node.js may
-# be too old or missing.
+# The MCP conformance suite, the MCP Inspector and oidc-provider run on their own Node.js, because the
+# system's Node.js may be too old or missing. It is installed from a wheel.
 CONFORMANCE := build/mcp-conformance
 CONFORMANCE_LOCK := tests/contract/agent_protocol/suite
 NODE_REQUIREMENTS := requirements/node.txt

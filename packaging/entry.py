@@ -25,17 +25,17 @@ def main() -> int:
         os.environ.setdefault("PYTHONTZPATH", "/usr/share/zoneinfo:/usr/lib/zoneinfo:/etc/zoneinfo")
     # The package has no plugins of pydantic. Without this variable, pydantic searches for them.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
-    word = sys.argv[1] if len(sys.argv) > 1 else ""
-    if word == COLLECTOR:
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
+    if command == COLLECTOR:
         _collect()
-    if word == RUN:
+    if command == RUN:
         # The watchdog kills a hung daemon with SIGABRT. The log then shows where it hung.
         faulthandler.enable()
-    if word == WINDOWS_SERVICE:
+    if command == WINDOWS_SERVICE:
         from agent.cli.windows_service import main as windows_service
 
         return windows_service()
-    if word == WINDOWS_SETUP and sys.platform == "win32":
+    if command == WINDOWS_SETUP and sys.platform == "win32":
         return _set_up()
     # Imports create many objects but no garbage. Garbage collection would take a tenth of the time
     # of a short command. Only `run` runs for long, and enables garbage collection again.

@@ -47,13 +47,14 @@ def blocks_of(path: Path) -> Iterator[Block]:
         if line and not line.startswith("#"):
             prefix, *_, name = line.split("\t")
             address, _, bits = prefix.strip().partition("/")
-            yield address.upper().replace(":", "")[: int(bits or 24) // 4], name
+            digits = int(bits or 24) // 4
+            yield address.upper().replace(":", "")[:digits], name
 
 
 def display_name(name: str) -> str:
     """Return a maker's name without its legal form, such as `Inc.`
 
-    If the name has only capitals, long words keep only their first capital.
+    If the name has only capitals, long arguments keep only their first capital.
     """
     plain = " ".join(html.unescape(name).split())
     shorter = _LEGAL_ENDING.sub("", plain).rstrip(" ,.&(") or plain
@@ -84,13 +85,13 @@ def pack(date: datetime.date, makers: Mapping[str, str]) -> bytes:
     records = bytearray()
     for digits in sorted(makers, key=lambda digits: digits.ljust(9, "0")):
         kind = BLOCK_BITS.index(4 * len(digits))
-        block = bytes.fromhex(f"{digits:0<9}{kind}")
+        block = bytes.fromhex(f"{digits:0<9}{kind}")  # nine digits, and the digit of the kind
         records += RECORD.pack(block, starts[makers[digits]].to_bytes(3))
     return HEADER.pack(MAGIC, date.isoformat().encode(), len(makers)) + records + names
 
 
-def main(words: list[str]) -> None:
-    date, *paths = words
+def main(arguments: list[str]) -> None:
+    date, *paths = arguments
     makers = without_parents(block for path in paths for block in blocks_of(Path(path)))
     packed = pack(datetime.date.fromisoformat(date), makers)
     TARGET.write_bytes(packed)

@@ -12,7 +12,7 @@ class Key:
     fingerprint: str
     armored: str
 
-    def detach(self, file: Path, signature: Path) -> None:
+    def sign_detached(self, file: Path, signature: Path) -> None:
         """Write an armored signature of ``file``."""
         _gpg("--local-user", self.fingerprint, "--digest-algo", "SHA256", "--armor",
              "--output", str(signature), "--detach-sign", str(file))  # fmt: skip
@@ -50,11 +50,15 @@ def primary_fingerprints(key_list: str) -> list[str]:
     return fingerprints
 
 
-def _gpg(*words: str) -> str:
+def _gpg(*arguments: str) -> str:
     done = subprocess.run(
-        ("gpg", "--batch", "--yes", "--quiet", *words), capture_output=True, text=True, check=False
+        ("gpg", "--batch", "--yes", "--quiet", *arguments),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     # gpg --list-secret-keys also fails if no key matches. `find_key` reports this.
-    if done.returncode != 0 and "--list-secret-keys" not in words:
-        raise SystemExit(f"gpg {words[-2]} failed: {done.stderr.strip()}")
+    if done.returncode != 0 and "--list-secret-keys" not in arguments:
+        # The last argument but one is the action, such as --detach-sign.
+        raise SystemExit(f"gpg {arguments[-2]} failed: {done.stderr.strip()}")
     return done.stdout

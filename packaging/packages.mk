@@ -109,6 +109,7 @@ windows-zip: onedir ## build dist/*.zip (on Windows)
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/windows/build_zip.py $(ONEDIR) $(VERSION) dist
 
 .PHONY: test-packages
+# The idle memory is measured while the commands run.
 test-packages: $(STAMP) onedir service-onedir ## run every command of both packages without Python; compare the idle memory (root, PostgreSQL)
 	@$(BIN)/python -m tests.packaging.verify_idle & idle=$$!; $(BIN)/python -m tests.packaging.verify_programs $(ARGS); code=$$?; wait $$idle && exit $$code
 

@@ -1,7 +1,7 @@
 """Creates the software bill of materials of a packaged build, as CycloneDX 1.6.
 
-It lists the actual content of the build: the Python distributions whose files it contains, the npm
-packages of the console, the Python interpreter, and each native library with its hash.
+The bill lists the actual content of the build: the Python distributions whose files it contains,
+the npm packages of the console, the Python interpreter, and each native library with its hash.
 
 Usage: python packaging/sbom.py PYINSTALLER_WORK_DIR ONEDIR > NAME.cdx.json
 The last component of ONEDIR is the name of the program.
@@ -17,6 +17,7 @@ import platform
 import re
 import sys
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import Distribution
@@ -121,18 +122,14 @@ def _add_evidence(
         str(file.locate()): _ref(package) for package in packages for file in package.files or ()
     }
     own_names = {path.name for path in ROOT.iterdir()}
+    names_by_owner: dict[str, list[str]] = defaultdict(list)
+    for name, source in modules.items():
+        other_owner = "application" if name in own_names else "platform"
+        names_by_owner[owners.get(str(source), other_owner)].append(name)
     for component in components:
-        names = sorted(
-            name
-            for name, source in modules.items()
-            if component["bom-ref"] == owners.get(str(source))
-            or (
-                str(source) not in owners
-                and component["type"] == ("application" if name in own_names else "platform")
-            )
-        )
+        names = names_by_owner[component["bom-ref"]] + names_by_owner[component["type"]]
         if names:
-            component["evidence"] = {"occurrences": [{"location": name} for name in names]}
+            component["evidence"] = {"occurrences": [{"location": name} for name in sorted(names)]}
 
 
 def _component(distribution: Distribution) -> dict[str, Any]:

@@ -24,16 +24,18 @@ def application_collector(job: ApplicationJob) -> Callable[[Run], ApplicationFac
     forbids. Call the returned function afterwards.
     """
     sources = sources_before_confinement(sys.platform, job)
-    return partial(snapshot, sources, job.max_duration_s)
+    return partial(take_snapshot, sources, job.max_duration_s)
 
 
-def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> ApplicationFacts:
+def take_snapshot(
+    sources: Sequence[Source[[]]], max_duration_s: float, run: Run
+) -> ApplicationFacts:
     """Read ``sources``, report the progress, and assemble the facts."""
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     started_s = time.monotonic()
 
-    def facts(outcomes: Outcomes, *, cancelled: bool = False) -> ApplicationFacts:
-        """Assemble the facts in the order of the sources. Every declared key is present."""
+    def assemble(outcomes: Outcomes, *, cancelled: bool = False) -> ApplicationFacts:
+        """Return the facts in the order of the sources. Every declared key is present."""
         readings = [(source, _reading(source, outcomes.get(source.name))) for source in sources]
         return ApplicationFacts(
             started_at=started_at,
@@ -54,11 +56,11 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
 
     def report(outcomes: Outcomes) -> None:
         run.progress("sources", len(outcomes), len(sources))
-        run.checkpoint(facts(outcomes))
+        run.checkpoint(assemble(outcomes))
 
     deadline = Deadline.after(max(0.1, max_duration_s - RESERVE_S))
     outcomes = read_all(sources, deadline, lambda: run.cancelled, report)
-    return facts(outcomes, cancelled=run.cancelled)
+    return assemble(outcomes, cancelled=run.cancelled)
 
 
 def _reading(source: Source[[]], outcome: Outcome | None) -> Reading:

@@ -54,10 +54,10 @@ def flag(entry: Object, name: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def hexadecimal(text: str | None) -> int | None:
+def hexadecimal(value: str | None) -> int | None:
     """Return the hexadecimal number at the beginning of a text, or None if there is none.
 
-    For example, ``0x04b8  (Seiko Epson Corp.)`` returns 1208.
+    For example, the result for ``0x04b8  (Seiko Epson Corp.)`` is 1208.
     """
-    match = re.match(r"\s*0x([0-9a-fA-F]{1,8})\b", text or "")
+    match = re.match(r"\s*0x([0-9a-fA-F]{1,8})\b", value or "")
     return int(match[1], 16) if match else None

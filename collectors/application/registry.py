@@ -1,4 +1,4 @@
-"""The sources of each platform. They define the keys of a snapshot."""
+"""Lists the sources of each platform. The sources define the keys of a snapshot."""
 
 from functools import partial
 from pathlib import Path
@@ -96,7 +96,7 @@ def linux_sources(
         disk_space.read_disk_space.bind(partial(mounts.read_mounts, root)),
         drives.read_drives.bind(root, ask_drive=ask_drive),
         interfaces.read_interfaces.bind(partial(links.read_links, root)),
-        resolver.read_resolver.bind(partial(resolver.servers_of, root), job.service_url),
+        resolver.read_resolver.bind(partial(resolver.read_servers, root), job.service_url),
         service_probe.read_service.bind(job.service_url, job.has_proxy),
         watched_devices.read_watched_devices.bind(job),
         processes.read_processes.bind(job.watch_processes, partial(services.count_restarts, root)),

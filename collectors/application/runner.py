@@ -29,21 +29,21 @@ Outcomes = dict[str, Outcome]
 def read_all(
     sources: Iterable[Source[[]]],
     deadline: Deadline,
-    cancelled: Callable[[], bool],
+    is_cancelled: Callable[[], bool],
     report: Callable[[Outcomes], None],
 ) -> Outcomes:
     """Read all sources in parallel until each has returned, failed or exceeded its time.
 
-    ``report`` is called with all outcomes so far whenever a source has ended. If ``cancelled``
+    ``report`` is called with all outcomes so far whenever a source has ended. If ``is_cancelled``
     returns True, this function returns early, without the outcomes of the remaining sources.
     """
     futures: dict[Future[Reading], tuple[str, Deadline]] = {}
     for source in sources:
-        source_deadline = deadline.sooner(source.deadline_s)
+        source_deadline = deadline.sooner(source.limit_s)
         future = in_background(partial(source, source_deadline), f"source-{source.name}")
         futures[future] = source.name, source_deadline
     outcomes: Outcomes = {}
-    while futures and not cancelled():
+    while futures and not is_cancelled():
         nearest_s = min(source_deadline.remaining_s() for _, source_deadline in futures.values())
         timeout_s = min(POLL_S, nearest_s + GRACE_S)
         done_futures, _ = wait(futures, timeout=timeout_s, return_when=FIRST_COMPLETED)

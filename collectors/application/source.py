@@ -63,12 +63,14 @@ def as_reading(facts: Reading | Fields) -> Reading:
     return facts if isinstance(facts, Reading) else Reading(facts)
 
 
-NO_DETAILS: Final = "are listed without details"
+NO_DETAILS: Final = "listed without details"
 
 
-def left_out(total: int, most: int, items: str, effect: str = "are not listed") -> tuple[str, ...]:
+def left_out(total: int, most: int, items: str, effect: str = "not listed") -> tuple[str, ...]:
     """Return a limitation if only ``most`` of ``total`` items were read, otherwise ()."""
-    return (f"{total - most} {items} beyond {most} {effect}",) if total > most else ()
+    if total <= most:
+        return ()
+    return (f"{items} beyond the limit of {most}, {effect}: {total - most}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Source(Generic[P]):
             limitations. It may return further keys. It may raise any exception: the exception
             becomes the reason of the missing fields. The registry of a platform binds all
             arguments except the deadline, and thereby creates a ``Source[[]]``.
-        deadline_s: The longest time that reading the source may take, in seconds.
+        limit_s: The time limit for reading the source, in seconds.
         in_browser: Whether the fields belong to ``browser_fields`` of the report.
     """
 
@@ -90,7 +92,7 @@ class Source(Generic[P]):
     origin: str
     keys: tuple[str, ...]
     read: Callable[Concatenate[Deadline, P], Reading | Fields]
-    deadline_s: float = 2.0
+    limit_s: float = 2.0
     in_browser: bool = False
 
     def __call__(self, deadline: Deadline, *args: P.args, **kwargs: P.kwargs) -> Reading:
@@ -101,7 +103,7 @@ class Source(Generic[P]):
             return self(deadline, *args, **kwargs)
 
         return Source(
-            self.name, self.origin, self.keys, read, self.deadline_s, in_browser=self.in_browser
+            self.name, self.origin, self.keys, read, self.limit_s, in_browser=self.in_browser
         )
 
     def unsupported(self, reason: str) -> "Source[[]]":
@@ -110,12 +112,12 @@ class Source(Generic[P]):
 
 
 def source(
-    name: str, origin: str, *keys: str, deadline_s: float = 2.0, in_browser: bool = False
+    name: str, origin: str, *keys: str, limit_s: float = 2.0, in_browser: bool = False
 ) -> Callable[[Callable[Concatenate[Deadline, P], Reading | Fields]], Source[P]]:
     """Declare the decorated function as a source, with the keys that it returns."""
 
     def declare(read: Callable[Concatenate[Deadline, P], Reading | Fields]) -> Source[P]:
-        return Source(name, origin, keys, read, deadline_s, in_browser)
+        return Source(name, origin, keys, read, limit_s, in_browser)
 
     return declare
 
@@ -148,14 +150,14 @@ def failed(key: str, source: str, reason: str) -> Field:
     return absent(key, source, "collection-failed", reason)
 
 
-def either(
+def fact(
     key: str,
     source: str,
     value: FieldValue | None,
     reason: str,
     status: FieldStatus = "unsupported",
 ) -> Field:
-    """Return ``value`` as a fact, or an absent field if it is None or ""."""
+    """Return a fact, or if ``value`` is None or "", an absent field with the status and reason."""
     if value is None or value == "":
         return absent(key, source, status, reason)
     return available(key, source, value)

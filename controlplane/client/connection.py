@@ -26,10 +26,10 @@ KEY_MAX = 4096
 class KeySource:
     """The sources of a key: the file that ``option`` names, or else an environment variable.
 
-    ``what`` is the name of the key in messages.
+    ``name`` is the name of the key in messages.
     """
 
-    what: str
+    name: str
     variable: str
     option: str
 
@@ -46,7 +46,7 @@ def connect(
     patience: Patience | None = None,
 ) -> Iterator[OperationsClient]:
     """Open a client, with the settings of the command line and of the environment."""
-    url = address(base_url, environment)
+    url = service_url(base_url, environment)
     key = read_key(api_key_file, environment)
     headers = HEADERS | {"Authorization": f"Bearer {key}", "Prefer": f"maxpagesize={PAGE_SIZE}"}
     with httpx2.Client(
@@ -68,7 +68,7 @@ def is_encrypted(url: str) -> bool:
     return not url.lower().startswith("http://")
 
 
-def address(base_url: str | None, environment: Mapping[str, str]) -> str:
+def service_url(base_url: str | None, environment: Mapping[str, str]) -> str:
     """Return the address of the service, ending in ``/``.
 
     Raises:
@@ -90,21 +90,21 @@ def read_key(path: str | None, environment: Mapping[str, str], source: KeySource
     """Return the key from the file, or else from the environment. Raises UsageError."""
     if path is None:
         key = environment.get(source.variable, "").strip()
-        place = f"${source.variable}"
+        origin = f"${source.variable}"
     else:
         try:
             with Path(path).open(encoding="utf-8") as file:
                 key = file.read(KEY_MAX).strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not text"
-            raise UsageError(f"cannot read the {source.what} from {path}: {reason}") from error
-        place = path
+            raise UsageError(f"cannot read the {source.name} from {path}: {reason}") from error
+        origin = path
     if not key:
         raise UsageError(
-            f"there is no {source.what} in {place}",
+            f"there is no {source.name} in {origin}",
             f"Set it with {source.option} FILE or ${source.variable}.",
         )
     if not key.isascii() or not key.isprintable() or " " in key:
-        article = "an" if source.what[0] in "AEIOU" else "a"
-        raise UsageError(f"the content of {place} is not {article} {source.what}")
+        article = "an" if source.name[0] in "AEIOU" else "a"
+        raise UsageError(f"the content of {origin} is not {article} {source.name}")
     return key

@@ -10,10 +10,10 @@ from agent.wire import operator_operations as operators
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.analytics import messages as figures
-from controlplane.analytics import routes as figures_at
+from controlplane.analytics import routes as figure_routes
 from controlplane.client.calls import ServiceCalls
 from controlplane.support import messages as support
-from controlplane.support import routes as support_at
+from controlplane.support import routes as support_routes
 
 PAGES_MAX: Final = 500
 PAGE_SIZE: Final = 200
@@ -76,27 +76,27 @@ class OperationsClient(ServiceCalls):
     revoke = Operation(routes.REVOKE, operators.RevokeRequest, operators.RevokeReply)
 
     financial_summary = Operation(
-        figures_at.FINANCIAL_SUMMARY, figures.FiguresQuery, figures.FinancialSummary
+        figure_routes.FINANCIAL_SUMMARY, figures.FiguresQuery, figures.FinancialSummary
     )
-    dashboard = Operation(figures_at.DASHBOARD, figures.FiguresQuery, figures.Dashboard)
+    dashboard = Operation(figure_routes.DASHBOARD, figures.FiguresQuery, figures.Dashboard)
     venue_financial_pulse = Operation(
-        figures_at.VENUE_FINANCIAL_PULSE, figures.LocationQuery, figures.FinancialPulse
+        figure_routes.VENUE_FINANCIAL_PULSE, figures.LocationQuery, figures.FinancialPulse
     )
     # The operations from `chart` to `venue_pulse` are deprecated: `dashboard` and
     # `venue_financial_pulse` contain the same figures.
-    chart = Operation(figures_at.CHART, figures.FiguresQuery, figures.Chart)
-    sales = Operation(figures_at.SALES, figures.NarrowedQuery, figures.Sales)
-    items = Operation(figures_at.ITEMS, figures.NarrowedQuery, figures.Items)
+    chart = Operation(figure_routes.CHART, figures.FiguresQuery, figures.Chart)
+    sales = Operation(figure_routes.SALES, figures.NarrowedQuery, figures.Sales)
+    items = Operation(figure_routes.ITEMS, figures.NarrowedQuery, figures.Items)
     reconciliation = Operation(
-        figures_at.RECONCILIATION, figures.NarrowedQuery, figures.Reconciliation
+        figure_routes.RECONCILIATION, figures.NarrowedQuery, figures.Reconciliation
     )
-    trend = Operation(figures_at.TREND, figures.NarrowedQuery, figures.Trend)
-    venues = Operation(figures_at.VENUES, figures.NarrowedQuery, figures.Venues)
-    venue_pulse = Operation(figures_at.VENUE_PULSE, figures.LocationQuery, figures.Pulse)
+    trend = Operation(figure_routes.TREND, figures.NarrowedQuery, figures.Trend)
+    venues = Operation(figure_routes.VENUES, figures.NarrowedQuery, figures.Venues)
+    venue_pulse = Operation(figure_routes.VENUE_PULSE, figures.LocationQuery, figures.Pulse)
 
-    support_inspect = Operation(support_at.INSPECT, support.TokenRequest, support.Inspection)
-    support_confirm = Operation(support_at.CONFIRM, support.ConfirmRequest, support.Link)
-    support_disconnect = Operation(support_at.DISCONNECT, support.TokenRequest, support.Link)
+    support_inspect = Operation(support_routes.INSPECT, support.TokenRequest, support.Inspection)
+    support_confirm = Operation(support_routes.CONFIRM, support.ConfirmRequest, support.Link)
+    support_disconnect = Operation(support_routes.DISCONNECT, support.TokenRequest, support.Link)
 
     def current(self) -> device_operations.EnrollmentRecord | None:
         """Return the newest enrollment with this API key that is not revoked, or None."""
@@ -107,7 +107,7 @@ class OperationsClient(ServiceCalls):
         return record
 
     def support_contact(self) -> support.Contact:
-        return self.post(support_at.CONTACT, None, support.Contact)
+        return self.post(support_routes.CONTACT, None, support.Contact)
 
     def devices(self) -> tuple[list[operators.Device], bool]:
         """Return the devices, and whether there are more than `PAGES_MAX` pages."""

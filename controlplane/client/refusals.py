@@ -9,6 +9,8 @@ from agent.wire.validation import ValidationError
 from controlplane.client.errors import CommandError
 
 MESSAGE_MAX = 300
+FIELDS_MAX = 3
+"""Maximum number of invalid fields that a message names."""
 NOT_FOUND = 404
 SERVER_ERROR = 500
 _ADVICE = {
@@ -93,14 +95,13 @@ def refusal(status: int, body: bytes, list_command: str = "keys list") -> Refuse
     except ValidationError:
         problem = Problem()
     text = problem.detail or problem.title or ""
-    for name, messages in list((problem.errors or {}).items())[:3]:
+    for name, messages in list((problem.errors or {}).items())[:FIELDS_MAX]:
         text += f"; {name}: {', '.join(messages)}"
     code = f" {problem.code}" if problem.code else ""
     message = f"the service answered {status}{code}" + (f": {text}" if text else "")
-    advice = (
-        ""
-        if problem.code and status == NOT_FOUND
-        else _ADVICE.get(status, "").format(list_command=list_command)
-    )
-    kind = _ERROR_CLASSES.get(status, FailedError if status >= SERVER_ERROR else InvalidError)
-    return kind(plain(message)[:MESSAGE_MAX], advice, status, problem)
+    advice = _ADVICE.get(status, "").format(list_command=list_command)
+    if status == NOT_FOUND and problem.code:
+        advice = ""  # the code comes from the service, so its address is right
+    other_class = FailedError if status >= SERVER_ERROR else InvalidError
+    error_class = _ERROR_CLASSES.get(status, other_class)
+    return error_class(plain(message)[:MESSAGE_MAX], advice, status, problem)

@@ -1,7 +1,7 @@
 """A typed client of the retail API (contract: retail public API).
 
-It exchanges the API key for an access token, and renews the token before it expires. After a 503,
-it repeats reads only: a repeated creation of a good could create two goods.
+The client exchanges the API key for an access token, and renews the token before it expires. After
+a 503, it repeats only reads: a repeated creation of a good could create two goods.
 """
 
 import os
@@ -18,7 +18,7 @@ from agent.wire.addresses import is_loopback_url
 from agent.wire.base import Model
 from agent.wire.codec import encode
 from controlplane.client.calls import HEADERS, Reply, ServiceCalls
-from controlplane.client.connection import RETAIL_KEY, TIMEOUT, address, is_encrypted, read_key
+from controlplane.client.connection import RETAIL_KEY, TIMEOUT, is_encrypted, read_key, service_url
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import UnauthenticatedError
 from controlplane.client.waiting import Patience
@@ -67,7 +67,7 @@ def connect(
         UsageError: there is no key, the key or the address is not valid, or the key would be sent
             unencrypted.
     """
-    url = address(base_url, environment)
+    url = service_url(base_url, environment)
     return RetailClient(url, read_key(key_file, environment, RETAIL_KEY), patience=patience)
 
 

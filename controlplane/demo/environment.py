@@ -122,8 +122,8 @@ def _start_spooler(processes: Processes, queues: str) -> dict[str, str]:
     with bind("127.0.0.1", 0) as listener:
         listener.listen()
         descriptor = listener.fileno()
-        words = ("controlplane.demo.spooler", queues, str(descriptor))
-        processes.start("spooler", *words, inherited_files=[descriptor])
+        command = ("controlplane.demo.spooler", queues, str(descriptor))
+        processes.start("spooler", *command, inherited_files=[descriptor])
         return {"CUPS_SERVER": f"127.0.0.1:{listener.getsockname()[1]}"}
 
 
@@ -134,8 +134,8 @@ def _try_lan() -> str:
         enter_network_namespace()
         open_tap(VENUE)
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror or error}"
+        path = f"{error.filename}: " if error.filename else ""
+        return f"{path}{error.strerror or error}"
     return ""
 
 

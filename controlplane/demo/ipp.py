@@ -33,7 +33,7 @@ def http_response(*groups: Group, status: int = OK) -> bytes:
 
 
 def response(*groups: Group, status: int = OK) -> bytes:
-    parts = [struct.pack("!BBHI", 1, 1, status, 1)]
+    parts = [struct.pack("!BBHI", 1, 1, status, 1)]  # version 1.1, the status, and request id 1
     for tag, attributes in ((OPERATION_GROUP, _OPERATION_ATTRIBUTES), *groups):
         parts += [bytes([tag]), *map(_attribute, attributes)]
     return b"".join((*parts, _END))

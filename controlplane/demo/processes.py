@@ -60,21 +60,21 @@ class Processes:
     def start(
         self,
         name: str,
-        *words: str,
+        *command: str,
         inherited_files: Sequence[int] = (),
         environment: Mapping[str, str] = _NOTHING,
     ) -> Process:
         """Run a module. Its stdout is written to ``name``.out, and its stderr to ``name``.log.
 
-        ``words`` are the name of the module and its arguments. The process inherits the descriptors
-        ``inherited_files``, in addition to those that every process inherits.
+        ``command`` is the name of the module, and its arguments. The process inherits the
+        descriptors ``inherited_files``, in addition to those that every process inherits.
         """
         # The variables that configure an agent of this machine must not affect the demo's agent.
         variables = {k: v for k, v in os.environ.items() if not k.startswith("VENUE_AGENT_")}
         output, log = self.home / f"{name}.out", self.home / f"{name}.log"
         with output.open("wb") as stdout, log.open("wb") as stderr:
             process = subprocess.Popen(
-                (*_CHILD, *words),
+                (*_CHILD, *command),
                 stdin=subprocess.PIPE,
                 stdout=stdout,
                 stderr=stderr,

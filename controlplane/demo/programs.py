@@ -19,13 +19,14 @@ MACHINE: Final = "till-1"
 
 def start_service(processes: Processes, environment: Environment) -> tuple[str, str]:
     """Start the service with a new API key. Returns its base URL and a sign-in link."""
-    database, key = f"sqlite:///{processes.home / 'service.db'}", processes.home / "api-key"
-    _make_key(database, key)
-    sockets = [socket_.fileno() for socket_ in environment.outside]
+    database_url = f"sqlite:///{processes.home / 'service.db'}"
+    key_file = processes.home / "api-key"
+    _create_key(database_url, key_file)
+    descriptors = [socket_.fileno() for socket_ in environment.outside]
     service = processes.start(
         "service",
-        *("controlplane.demo.service", database, str(key), *map(str, sockets)),
-        inherited_files=sockets,
+        *("controlplane.demo.service", database_url, str(key_file), *map(str, descriptors)),
+        inherited_files=descriptors,
     )
     for socket_ in environment.outside:
         socket_.close()
@@ -50,9 +51,9 @@ def start_agent(
     )
 
 
-def _make_key(database: str, path: Path) -> None:
-    with closing(Database(database, connections=1)) as service_database:
-        _, key = service_database.write(
+def _create_key(database_url: str, key_file: Path) -> None:
+    with closing(Database(database_url, connections=1)) as database:
+        _, key = database.write(
             lambda session: create_key(
                 session,
                 name="demo",
@@ -62,8 +63,8 @@ def _make_key(database: str, path: Path) -> None:
                 now=system_clock(),
             )
         )
-    path.touch(mode=0o600)
-    path.write_text(key + "\n")
+    key_file.touch(mode=0o600)
+    key_file.write_text(key + "\n")
 
 
 def _config(home: Path, base_url: str, environment: Environment) -> str:

@@ -57,7 +57,7 @@ def jobs(queues: Sequence[Queue], now: float) -> Iterator[ipp.Group]:
             )
 
 
-def answer(request: bytes, queues: Sequence[Queue], now: float) -> bytes:
+def reply_to(request: bytes, queues: Sequence[Queue], now: float) -> bytes:
     """Return the reply to an IPP request. The reply to an unsupported operation lists nothing."""
     (operation,) = struct.unpack_from("!2xH", request.ljust(4, b"\0"))
     if operation == CUPS_GET_PRINTERS:
@@ -69,7 +69,7 @@ def _handler(queues: Sequence[Queue]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             size = min(int(self.headers.get("Content-Length", 0)), _REQUEST_MAX)
-            body = answer(self.rfile.read(size), queues, time.time())
+            body = reply_to(self.rfile.read(size), queues, time.time())
             self.send_response(200)
             self.send_header("Content-Type", "application/ipp")
             self.send_header("Content-Length", str(len(body)))

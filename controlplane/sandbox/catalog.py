@@ -52,7 +52,7 @@ Row = TypeVar("Row", bound=Base)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An article for sale. ``weight`` is the relative frequency of its sales."""
+    """An article. ``price`` is in cents. ``weight`` is the relative number of its sales."""
 
     article: SoldArticle
     price: int
@@ -165,7 +165,8 @@ class _CatalogBuilder:
         plan = self._plan
         rng = plan.random_for("good", number)
         name = f"{WORDS[number % len(WORDS)]} {DISHES[number % len(DISHES)]}"
-        name += f" {number // len(DISHES) + 1}" if number >= len(DISHES) else ""
+        if number >= len(DISHES):
+            name += f" {number // len(DISHES) + 1}"
         unit = rng.choices(self._units, (80, 15, 5))[0]
         fee = rng.choices(self._fees, (80, 10, 10))[0]
         good_id, category = plan.id_of("good", number), rng.choice([*self._categories, None])
@@ -190,10 +191,12 @@ class _CatalogBuilder:
                 )
             )
         price = rng.randrange(20, 240) * CENT_STEP
-        for at, size in enumerate(SIZES if unit.exponent == 0 and number % 4 == 0 else (None,)):
-            variation_id, own_price = plan.id_of("variation", number, at), price * (at + 2) // 2
-            codes = [("sku", f"SKU-{number:05}-{at}"), ("ean_13", _ean13(rng))]
-            columns = {"number": at + 1, "name": size, "price": own_price}
+        sizes: tuple[str | None, ...] = SIZES if unit.exponent == 0 and number % 4 == 0 else (None,)
+        for index, size in enumerate(sizes):
+            variation_id = plan.id_of("variation", number, index)
+            own_price = price * (index + 2) // 2
+            codes = [("sku", f"SKU-{number:05}-{index}"), ("ean_13", _ean13(rng))]
+            columns = {"number": index + 1, "name": size, "price": own_price}
             self._variation(codes, id=variation_id, good_id=good_id, **columns)
             full_name = f"{name}, {size}" if size else name
             ids = (good_id, variation_id, category)

@@ -93,9 +93,12 @@ def _add_refunds(
     count = 0
     for refund in transaction.refunds:
         at = refund.refunded_at
+        # A refund without a date is written together with its sale.
         is_due = position > 0 if at is None else since < at <= until
-        sale = position or (is_due and _position(session, Sale, transaction.sale.id))
-        if is_due and sale and not _position(session, Refund, refund.id):
+        if not is_due:
+            continue
+        sale = position or _position(session, Sale, transaction.sale.id)
+        if sale and not _position(session, Refund, refund.id):
             written_at = at or transaction.sale.initiated_at
             add_refund(session, replace(refund, sale=sale), written_at)
             count += 1

@@ -1,4 +1,4 @@
-"""Generates the sales and refunds of a day of a venue."""
+"""Generates the sales and refunds of a venue, day by day."""
 
 import random
 from bisect import bisect
@@ -27,32 +27,8 @@ from controlplane.sandbox.plan import Plan, id_at
 HOURS: Final = (0, 0, 0, 0, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 0, 0)
 """Relative number of sales in each hour of a day. The 25th hour exists only on days of 25 hours."""
 AWKWARD_HOURS: Final = (
-    1,
-    1,
-    1,
-    1,
-    0,
-    0,
-    1,
-    4,
-    8,
-    9,
-    8,
-    9,
-    14,
-    15,
-    10,
-    7,
-    6,
-    7,
-    9,
-    10,
-    9,
-    6,
-    3,
-    2,
-    1,
-)
+    1, 1, 1, 1, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 2, 1,
+)  # fmt: skip
 """`HOURS` of an awkward sandbox (`Plan.is_awkward`), which also has sales at night."""
 WEEKDAYS: Final = (90, 85, 90, 100, 125, 130, 80)
 """Sales on each day of the week in percent of the average, Monday first."""
@@ -164,9 +140,11 @@ class DayGenerator:
         return (NewPayment(first.position, first.type, due),)
 
     def _refund(self, rng: random.Random, sale: NewSale, total: int) -> NewRefund:
-        seconds = (600, 7_200, 86_400, 5 * 86_400, 12 * 86_400) if self.plan.is_awkward else (600,)
-        delay = timedelta(seconds=rng.choice(seconds))
-        at = sale.initiated_at + delay * rng.random()
+        longest_s = (
+            (600, 7_200, 86_400, 5 * 86_400, 12 * 86_400) if self.plan.is_awkward else (600,)
+        )
+        longest_delay = timedelta(seconds=rng.choice(longest_s))
+        at = sale.initiated_at + longest_delay * rng.random()
         method = rng.choice(self._methods)
         payment = NewPayment(method.position, method.type, 0)
         if rng.random() < 0.8:
@@ -198,9 +176,9 @@ class DayGenerator:
 
     def _draw_timestamps(self, rng: random.Random, venue: Venue, day: int) -> Iterator[datetime]:
         spans = intervals(venue.clock.zone, day, day)
-        count = divide(
-            self.plan.sales_per_day * WEEKDAYS[(day + 3) % 7] * rng.randrange(70, 131), 10_000
-        )
+        weekday_percent = WEEKDAYS[(day + 3) % 7]  # 1970-01-01, day 0, was a Thursday
+        random_percent = rng.randrange(70, 131)
+        count = divide(self.plan.sales_per_day * weekday_percent * random_percent, 10_000)
         length_us = sum((end - start) // timedelta(microseconds=1) for start, end in spans)
         if not length_us:
             return

@@ -103,14 +103,13 @@ class BulkWriter:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # The positions of the last sale and the last refund.
-        self._sale = self._last(Sale)
-        self._refund = self._last(Refund)
+        self._sale_position = self._last_position(Sale)
+        self._refund_position = self._last_position(Refund)
         self._rows: dict[Any, list[Row]] = {table: [] for table in TABLES}
 
     def write(self, transaction: Transaction, clock: Clock) -> None:
         sale = transaction.sale
-        self._sale += 1
+        self._sale_position += 1
         lines = line_rows(sale)
         changed_at = max(
             (_created_at(refund, transaction) for refund in transaction.refunds),
@@ -118,11 +117,11 @@ class BulkWriter:
         )
         hour = hour_of(sale.initiated_at, clock.zone)
         row = sale_row(sale, money_of(sale, lines), hour, sale.initiated_at, changed_at)
-        self._rows[Sale].append((self._sale, *row))
-        self._rows[SaleLine] += line_table_rows(self._sale, lines)
-        self._rows[SalePayment] += payment_rows(self._sale, sale)
+        self._rows[Sale].append((self._sale_position, *row))
+        self._rows[SaleLine] += line_table_rows(self._sale_position, lines)
+        self._rows[SalePayment] += payment_rows(self._sale_position, sale)
         for refund in transaction.refunds:
-            self._write_refund(replace(refund, sale=self._sale), transaction, lines, clock)
+            self._write_refund(replace(refund, sale=self._sale_position), transaction, lines, clock)
         if len(self._rows[Sale]) >= BATCH:
             self.flush()
 
@@ -134,16 +133,16 @@ class BulkWriter:
     def _write_refund(
         self, refund: NewRefund, transaction: Transaction, lines: list[LineRow], clock: Clock
     ) -> None:
-        self._refund += 1
+        self._refund_position += 1
         articles = {line.article.snapshot: line.article for line in transaction.sale.lines or ()}
         tax = refund_tax(refund, {line.number: line for line in lines}, articles)
         at = refund.refunded_at
         hour = None if at is None else hour_of(at, clock.zone)
         row = refund_row(refund, transaction.sale, tax, hour, _created_at(refund, transaction))
-        self._rows[Refund].append((self._refund, *row))
-        self._rows[RefundLine] += refund_line_rows(self._refund, refund)
+        self._rows[Refund].append((self._refund_position, *row))
+        self._rows[RefundLine] += refund_line_rows(self._refund_position, refund)
 
-    def _last(self, table: type[Sale] | type[Refund]) -> int:
+    def _last_position(self, table: type[Sale] | type[Refund]) -> int:
         return self._session.execute(select(func.max(table.position))).scalar_one() or 0
 
 

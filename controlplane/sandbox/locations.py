@@ -151,13 +151,13 @@ def _add_venue(session: Session, plan: Plan, number: int) -> None:
     session.add(location)
     session.flush()
     common |= {"updated_at": plan.began, "status": "active", "location": location.position}
-    for at in range(TILLS_PER_VENUE):
+    for index in range(TILLS_PER_VENUE):
         session.add(
-            PointOfSale(id=f"pos-{number + 1:04}-{at + 1}", name=f"Till {at + 1}", **common)
+            PointOfSale(id=f"pos-{number + 1:04}-{index + 1}", name=f"Till {index + 1}", **common)
         )
-    for at in range(EMPLOYEES_PER_VENUE):
-        employee_name = NAMES[(number * EMPLOYEES_PER_VENUE + at) % len(NAMES)]
-        role = "cashier" if at else "manager"
+    for index in range(EMPLOYEES_PER_VENUE):
+        employee_name = NAMES[(number * EMPLOYEES_PER_VENUE + index) % len(NAMES)]
+        role = "cashier" if index else "manager"
         session.add(
-            Employee(id=f"emp-{number + 1:04}-{at + 1}", name=employee_name, role=role, **common)
+            Employee(id=f"emp-{number + 1:04}-{index + 1}", name=employee_name, role=role, **common)
         )

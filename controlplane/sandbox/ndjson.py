@@ -36,10 +36,10 @@ FORMAT: Final = "venue-sandbox"
 VERSION: Final = 1
 BATCH: Final = 5_000
 """Number of rows that are read or written at once."""
-CALCULATED: Final = "local_hour"
+COMPUTED_COLUMN: Final = "local_hour"
 """The column that an export does not contain. An import computes it."""
 TIMESTAMP_COLUMNS: Final[Mapping[Any, str]] = {Sale: "initiated_at", Refund: "refunded_at"}
-"""The columns from which `CALCULATED` is computed."""
+"""The columns from which `COMPUTED_COLUMN` is computed."""
 
 
 class FormatError(Exception):
@@ -58,7 +58,7 @@ def export(session: Session, organization_id: str) -> Iterator[str]:
             .order_by(*content.table.__table__.primary_key)
         )
         for row in session.execute(query).yield_per(BATCH):
-            values = {column.name: _plain(row[at]) for at, column in enumerate(columns)}
+            values = {c.name: _plain(value) for c, value in zip(columns, row, strict=True)}
             yield json.dumps({"table": content.name, **values}, ensure_ascii=False) + "\n"
 
 
@@ -85,9 +85,9 @@ class _Import:
         waiting: list[dict[str, Any]] = []
         content: Content | None = None
         for number, line in enumerate(lines, 1):
-            values = _object(number, line)
+            values = _parse_line(number, line)
             if number == 1:
-                self._begin(values)
+                self._read_header(values)
                 continue
             following = self._content(number, values)
             if following is not content or len(waiting) >= BATCH:
@@ -102,7 +102,7 @@ class _Import:
         rebuild(self._session)
         return self._counts
 
-    def _begin(self, header: dict[str, Any]) -> None:
+    def _read_header(self, header: dict[str, Any]) -> None:
         if header.get("format") != FORMAT or header.get("version") != VERSION:
             raise FormatError(f"line 1 is not the header of a {FORMAT} file of version {VERSION}")
         self._organization = str(header.get("organization"))
@@ -131,7 +131,7 @@ class _Import:
         if content.table is Location:
             self._zones[row["position"]] = row["zone"]
         if content.table in TIMESTAMP_COLUMNS:
-            row[CALCULATED] = self._hour(number, row, row[TIMESTAMP_COLUMNS[content.table]])
+            row[COMPUTED_COLUMN] = self._hour(number, row, row[TIMESTAMP_COLUMNS[content.table]])
         return row
 
     def _hour(self, number: int, row: dict[str, Any], timestamp: datetime | None) -> int | None:
@@ -158,14 +158,14 @@ class _Import:
 
 
 def _columns(content: Content) -> list[Column[Any]]:
-    return [column for column in content.table.__table__.columns if column.name != CALCULATED]
+    return [column for column in content.table.__table__.columns if column.name != COMPUTED_COLUMN]
 
 
 def _has_position(content: Content) -> bool:
     return "position" in content.table.__table__.columns
 
 
-def _object(number: int, line: str) -> dict[str, Any]:
+def _parse_line(number: int, line: str) -> dict[str, Any]:
     try:
         values = codec.parse_json(line)
     except ValidationError as error:

@@ -45,7 +45,7 @@ def add_to_pool(packages: Iterable[Path], pool: Path) -> None:
             )
 
 
-def architectures(pool: Path) -> list[str]:
+def architectures_in(pool: Path) -> list[str]:
     """Return the architectures of the packages in ``pool``."""
     return sorted({path.stem.rpartition("_")[2] for path in pool.rglob("*.deb")})
 
@@ -56,19 +56,19 @@ def write_index(folder: Path, package_list: str) -> dict[str, bytes]:
     Returns the contents by name.
     """
     content = package_list.encode()
-    forms = {"Packages": content, "Packages.xz": lzma.compress(content, preset=9)}
+    files = {"Packages": content, "Packages.xz": lzma.compress(content, preset=9)}
     by_hash = folder / "by-hash/SHA256"
     by_hash.mkdir(parents=True, exist_ok=True)
-    for form in forms.values():
-        _replace(by_hash / hashlib.sha256(form).hexdigest(), form)
-    for name, form in forms.items():
-        _replace(folder / name, form)
-    return forms
+    for data in files.values():
+        _replace(by_hash / hashlib.sha256(data).hexdigest(), data)
+    for name, data in files.items():
+        _replace(folder / name, data)
+    return files
 
 
-def release(
+def release_text(
     indices: Mapping[str, bytes],
-    names: Iterable[str],
+    architectures: Iterable[str],
     now: datetime.datetime,
     valid_days: int | None = None,
 ) -> str:
@@ -76,7 +76,6 @@ def release(
 
     Args:
         indices: content of each index, by its path below dists/SUITE.
-        names: architectures.
         valid_days: days until clients refuse this file. None: they never refuse it.
     """
     lines = [
@@ -86,7 +85,7 @@ def release(
         f"Codename: {SUITE}",
         f"Date: {_date(now)}",
         *([f"Valid-Until: {_date(now + datetime.timedelta(valid_days))}"] if valid_days else []),
-        f"Architectures: {' '.join(names)}",
+        f"Architectures: {' '.join(architectures)}",
         f"Components: {COMPONENT}",
         "Acquire-By-Hash: yes",
         "SHA256:",
@@ -96,16 +95,14 @@ def release(
     return "\n".join(lines) + "\n"
 
 
-def sources(url: str, names: Iterable[str], key: Key) -> str:
-    """Return the file for /etc/apt/sources.list.d, with the public key in it.
-
-    ``names`` are the architectures.
-    """
+def sources_text(url: str, architectures: Iterable[str], key: Key) -> str:
+    """Return the file for /etc/apt/sources.list.d, with the public key in it."""
+    # In this format (deb822), an empty line of a value is written as a dot.
     block = "\n".join(f" {line or '.'}" for line in key.armored.strip().splitlines())
     return (
         f"# Key: {key.fingerprint}\n"
         f"Types: deb\nURIs: {url}\nSuites: {SUITE}\nComponents: {COMPONENT}\n"
-        f"Architectures: {' '.join(names)}\nSigned-By:\n{block}\n"
+        f"Architectures: {' '.join(architectures)}\nSigned-By:\n{block}\n"
     )
 
 
@@ -113,21 +110,21 @@ def publish(
     packages: Iterable[Path], output: Path, url: str, key: Key, valid_days: int | None = None
 ) -> None:
     add_to_pool(packages, output / "pool")
-    names = architectures(output / "pool")
+    architectures = architectures_in(output / "pool")
     suite = output / "dists" / SUITE
     indices = {}
-    for name in names:
-        path = f"{COMPONENT}/binary-{name}"
+    for architecture in architectures:
+        path = f"{COMPONENT}/binary-{architecture}"
         package_list = subprocess.run(
-            ("apt-ftparchive", "--arch", name, "packages", "pool"),
+            ("apt-ftparchive", "--arch", architecture, "packages", "pool"),
             cwd=output, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         contents = write_index(suite / path, package_list)
         indices.update({f"{path}/{file}": content for file, content in contents.items()})
-    text = release(indices, names, next_date(suite / "Release"), valid_days)
-    _replace(output / "venue-agent.sources", sources(url, names, key).encode())
+    text = release_text(indices, architectures, next_date(suite / "Release"), valid_days)
+    _replace(output / "venue-agent.sources", sources_text(url, architectures, key).encode())
     _replace(suite / "Release", text.encode())
-    key.detach(suite / "Release", suite / "Release.gpg.new")
+    key.sign_detached(suite / "Release", suite / "Release.gpg.new")
     key.clear_sign(suite / "Release", suite / "InRelease.new")
     for name in ("Release.gpg", "InRelease"):
         (suite / f"{name}.new").replace(suite / name)

@@ -27,8 +27,15 @@ CACHE = Path(os.environ.get("ARM64_CACHE", "/var/cache/venue-agent-arm64"))
 REQUIREMENTS = ROOT / "requirements/package.txt"
 RELEASE = "bookworm"
 MIRROR = "http://deb.debian.org/debian"
-BARE = ("systemd", "systemd-sysv", "init-system-helpers", "passwd")
-BUILDER = ("python3", "python3-venv", "libpython3.11", "binutils", "make", "ca-certificates")
+BARE_PACKAGES = ("systemd", "systemd-sysv", "init-system-helpers", "passwd")
+BUILDER_PACKAGES = (
+    "python3",
+    "python3-venv",
+    "libpython3.11",
+    "binutils",
+    "make",
+    "ca-certificates",
+)
 PLATFORMS = ("manylinux2014_aarch64", *(f"manylinux_2_{minor}_aarch64" for minor in range(17, 36)))
 PYTHON = "3.11"
 ENVIRONMENT = "/opt/package-venv"
@@ -65,18 +72,18 @@ def prepare(name: str) -> Path:
     """Return the root of this name. Create it if it does not exist."""
     register_qemu()
     CACHE.mkdir(parents=True, exist_ok=True)
-    bare = f"{RELEASE} {' '.join(BARE)}"
-    with new_directory("bare", bare) as directory:
+    bare_recipe = f"{RELEASE} {' '.join(BARE_PACKAGES)}"
+    with new_directory("bare", bare_recipe) as directory:
         if directory is not None:
-            _debootstrap(directory, BARE)
+            _debootstrap(directory, BARE_PACKAGES)
     if name == "builder":
         with new_directory("wheels", _requirements_digest()) as directory:
             if directory is not None:
-                _download(directory)
-        recipe = f"{bare} {' '.join(BUILDER)} {_requirements_digest()}"
+                _download_wheels(directory)
+        recipe = f"{bare_recipe} {' '.join(BUILDER_PACKAGES)} {_requirements_digest()}"
         with new_directory("builder", recipe) as directory:
             if directory is not None:
-                _debootstrap(directory, (*BARE, *BUILDER))
+                _debootstrap(directory, (*BARE_PACKAGES, *BUILDER_PACKAGES))
                 _install_libraries(directory)
     return CACHE / name
 
@@ -87,13 +94,13 @@ def _requirements_digest() -> str:
 
 def _debootstrap(directory: Path, packages: tuple[str, ...]) -> None:
     # debootstrap gets a mount namespace, so that its mounts disappear even if it is killed.
-    first = ("--arch=arm64", "--foreign", "--variant=minbase", f"--include={','.join(packages)}")
-    run("unshare", "--mount", "debootstrap", *first, RELEASE, directory, MIRROR)
+    options = ("--arch=arm64", "--foreign", "--variant=minbase", f"--include={','.join(packages)}")
+    run("unshare", "--mount", "debootstrap", *options, RELEASE, directory, MIRROR)
     run("unshare", "--mount", "chroot", directory, "/debootstrap/debootstrap", "--second-stage")
     shutil.rmtree(directory / "var/cache/apt/archives", ignore_errors=True)
 
 
-def _download(directory: Path) -> None:
+def _download_wheels(directory: Path) -> None:
     """Download the wheels of REQUIREMENTS for arm64, and check their hashes."""
     options = [f"--platform={platform}" for platform in PLATFORMS]
     run(
@@ -110,8 +117,8 @@ def _install_libraries(root: Path) -> None:
         f"python3 -m venv {ENVIRONMENT} && {pip} --no-index --find-links=/wheels --require-hashes"
         f" -r /requirements.txt && touch {ENVIRONMENT}/.installed"
     )
-    words = nspawn(root, volatile=False)
-    run(*words, "--private-network", f"--bind-ro={CACHE / 'wheels'}:/wheels", "sh", "-c", script)
+    command = nspawn(root, volatile=False)
+    run(*command, "--private-network", f"--bind-ro={CACHE / 'wheels'}:/wheels", "sh", "-c", script)
 
 
 def nspawn(root: Path, *, volatile: bool = True) -> tuple[str, ...]:
@@ -127,12 +134,12 @@ def nspawn(root: Path, *, volatile: bool = True) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def run(*words: str | Path) -> None:
+def run(*command: str | Path) -> None:
     """Run a program. Raises SystemExit with the end of its output if it fails."""
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
         output = done.stdout.decode(errors="replace")[-4000:]
-        raise SystemExit(f"{words[0]} ended with {done.returncode}:\n{output}")
+        raise SystemExit(f"{command[0]} ended with {done.returncode}:\n{output}")
 
 
 def main() -> int:
@@ -151,13 +158,13 @@ def main() -> int:
                              ("setenv", options.setenv))
         for value in values
     )  # fmt: skip
-    words = (
+    command = (
         *nspawn(prepare(options.root)),
         *nspawn_options,
         f"--chdir={options.chdir}",
         *options.command,
     )
-    return subprocess.run(words, check=False).returncode
+    return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":

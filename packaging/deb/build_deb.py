@@ -9,6 +9,7 @@ Usage: python packaging/deb/build_deb.py --onedir DIR --manual DIR --output DIR 
 
 import argparse
 import gzip
+import math
 import os
 import platform
 import re
@@ -26,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DEB = Path(__file__).resolve().parent
 SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
 UPGRADE = ROOT / "packaging/upgrade/venue-agent-upgrade"
-_INSERT = f"    # INSERT {UPGRADE.name}\n"
+_INSERTION_MARK = f"    # The build inserts packaging/upgrade/{UPGRADE.name} here.\n"
 """The line of a maintainer script that is replaced by the script for upgrades. A maintainer script
 needs its own copy, because it also runs when the package's files are not installed yet, or are
 already removed."""
@@ -147,12 +148,13 @@ def add_upgrades(tree: Path) -> None:
 
 def maintainer_script(path: Path) -> str:
     """Return a maintainer script, in which the script for upgrades is inserted."""
-    return path.read_text(encoding="utf-8").replace(_INSERT, UPGRADE.read_text(encoding="utf-8"))
+    upgrade = UPGRADE.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8").replace(_INSERTION_MARK, upgrade)
 
 
 def newest_glibc(tree: Path) -> str:
     """Return the newest version of glibc that a binary requires, such as ``2.34``."""
-    versions = {(2, 17)}
+    versions = {(2, 17)}  # the minimum for the wheels of the libraries (manylinux2014)
     for file in _files(tree):
         content = file.read_bytes()
         if content.startswith(b"\x7fELF"):
@@ -190,7 +192,7 @@ def build(
             description=program.description,
             version=version,
             architecture=architecture,
-            installed_kib=sum(-(-f.stat().st_size // 1024) for f in _files(tree)),
+            installed_kib=sum(math.ceil(file.stat().st_size / 1024) for file in _files(tree)),
             glibc=newest_glibc(tree),
         )
         (tree / "DEBIAN").mkdir()

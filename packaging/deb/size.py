@@ -60,8 +60,8 @@ def contents(package: Path, program: Path) -> Iterator[tuple[str, bytes]]:
 
     Each module in ``program``, the executable, is a part of its own.
     """
-    words = ("dpkg-deb", "--fsys-tarfile", str(package))
-    archive = subprocess.run(words, capture_output=True, check=True).stdout
+    command = ("dpkg-deb", "--fsys-tarfile", str(package))
+    archive = subprocess.run(command, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=BytesIO(archive)) as tar:
         for member in tar:
             file = tar.extractfile(member) if member.isfile() else None
@@ -99,7 +99,7 @@ def _row_of_module(first: str) -> str:
     for name in (first, first.rstrip("0123456789_.")):
         if name in _ROW_OF:
             return _ROW_OF[name]
-    return _ROW_OF.get("libpython", OTHERS) if first.startswith("libpython") else OTHERS
+    return _ROW_OF["libpython"] if first.startswith("libpython") else OTHERS
 
 
 def table(package: Path, program: Path) -> Iterator[str]:

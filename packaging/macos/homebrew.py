@@ -1,7 +1,7 @@
 """Writes the Homebrew formula of a version: the wheel, and its requirements with their hashes.
 
-The formula is for a tap of your own, and for collecting by hand. `service install` refuses a
-program that Homebrew installed, because a user owns its files.
+The formula is for a tap of your own, and for collecting reports by hand. `service install` refuses
+a program that Homebrew installed, because a user owns its files.
 
 Usage: python packaging/macos/homebrew.py VERSION WHEEL URL OUTPUT_DIR
 """
@@ -9,7 +9,7 @@ Usage: python packaging/macos/homebrew.py VERSION WHEEL URL OUTPUT_DIR
 import hashlib
 import re
 import sys
-from importlib.metadata import requires
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 ROOT: Final = Path(__file__).resolve().parents[2]
 REQUIREMENTS: Final = ROOT / "requirements/package.txt"
 PYTHON: Final = "3.13"
-MAC: Final = {
+MARKER_VALUES: Final = {
     "sys_platform": "darwin", "platform_system": "Darwin", "os_name": "posix",
     "python_version": PYTHON, "python_full_version": f"{PYTHON}.0", "extra": "",
     "platform_python_implementation": "CPython", "implementation_name": "cpython",
@@ -65,19 +65,20 @@ def required_packages() -> set[str]:
         for line in requires(queue.pop()) or ():
             requirement = Requirement(line)
             name = canonicalize_name(requirement.name)
-            is_needed = requirement.marker is None or requirement.marker.evaluate(MAC)
+            is_needed = requirement.marker is None or requirement.marker.evaluate(MARKER_VALUES)
             if is_needed and name not in names:
                 names.add(name)
                 # Requirements are known only for installed packages. netifaces-plus, which is not
                 # installed on Linux, has none.
-                queue += [name] if _is_installed(name) else []
+                if _is_installed(name):
+                    queue.append(name)
     return names
 
 
 def _is_installed(name: str) -> bool:
     try:
         requires(name)
-    except ModuleNotFoundError:  # PackageNotFoundError
+    except PackageNotFoundError:
         return False
     return True
 
@@ -87,6 +88,7 @@ def pinned(text: str, names: set[str]) -> str:
 
     Raises ValueError if one of them is missing.
     """
+    # An entry is "NAME==VERSION ; MARKER \" and one line "    --hash=sha256:HASH \" for each file.
     entries = re.findall(r"^([\w.,\[\]-]+==(?:.*\\\n)+.*\n?)", text, re.MULTILINE)
     entry_by_name = {re.split(r"[\[=]", entry)[0]: entry for entry in entries}
     if missing := names - set(entry_by_name):
@@ -98,6 +100,7 @@ def formula(version: str, wheel: Path, url: str) -> str:
     """Return the formula. ``url`` is the address of the wheel."""
     lines = pinned(REQUIREMENTS.read_text(), required_packages()).splitlines()
     return FORMULA.format(
+        # The project has no web page of its own, so the homepage is the folder of the wheel.
         homepage=url.rpartition("/")[0], url=url, version=version, python=PYTHON, wheel=wheel.name,
         sha256=hashlib.sha256(wheel.read_bytes()).hexdigest(),
         # A backslash is special in Ruby's text, too.

@@ -4,6 +4,7 @@ The verification needs only the standard library, so that a release can be verif
 installation. The targets of packaging/release.mk set PYTHONPATH to the folder `packaging`.
 """
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,11 @@ SIGNATURE: Final = "SHA256SUMS.sig"
 PROVENANCE: Final = "provenance.json"
 NOTES: Final = "RELEASE-NOTES.md"
 BILL_SUFFIX: Final = ".cdx.json"
+
+
+def normalize(name: str) -> str:
+    """Return the normalized name of a Python package (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 class ReleaseError(Exception):

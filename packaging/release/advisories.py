@@ -6,7 +6,6 @@ https://google.github.io/osv.dev/post-v1-query/ and https://ossf.github.io/osv-s
 
 import contextlib
 import json
-import re
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
+
+from release import normalize
 
 Advisory = dict[str, Any]
 
@@ -75,11 +76,6 @@ def _is_inside(events: list[dict[str, str]], version: Version) -> bool:
         ):
             is_inside = False
     return is_inside
-
-
-def normalize(name: str) -> str:
-    """Return the normalized name of a Python package (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @contextlib.contextmanager

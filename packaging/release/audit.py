@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from release import ROOT, ReleaseError
-from release.advisories import normalize, read_advisories, serve
+from release import ROOT, ReleaseError, normalize
+from release.advisories import read_advisories, serve
 
 VEX: Final = ROOT / "security/openvex.json"
 OSV: Final = "https://api.osv.dev/v1/query"
@@ -50,10 +50,10 @@ def audit(requirements: Path, address: str) -> list[Vulnerability]:
     Raises:
         ReleaseError: The advisories cannot be fetched, or a package was not audited.
     """
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as everywhere:
-        everywhere.write(without_markers(requirements.read_text()))
-        everywhere.flush()
-        output = _pip_audit(everywhere.name, address)
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write(without_markers(requirements.read_text()))
+        file.flush()
+        output = _pip_audit(file.name, address)
     return vulnerabilities_of(output, requirements.name)
 
 
@@ -63,14 +63,14 @@ def without_markers(text: str) -> str:
 
 
 def _pip_audit(requirements: str, address: str) -> dict[str, Any]:
-    words = (
+    command = (
         sys.executable, "-m", "pip_audit", "--requirement", requirements, "--require-hashes",
         "--disable-pip", "--vulnerability-service", "osv", "--osv-url", address, "--format", "json",
         "--progress-spinner", "off", "--cache-dir", str(ROOT / "build/audit-cache"),
     )  # fmt: skip
     try:
         done = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=WITHIN_S, env=os.environ
+            command, capture_output=True, text=True, check=False, timeout=WITHIN_S, env=os.environ
         )
     except subprocess.TimeoutExpired as error:
         raise ReleaseError(f"pip-audit did not end within {WITHIN_S} s.") from error
@@ -136,15 +136,15 @@ def report_lines(
     """Return the lines to print, and the number of vulnerabilities that may apply."""
     lines, count = [], 0
     for each in vulnerabilities:
-        what = f"{each.package} {each.version}: {each.names[0]}"
+        title = f"{each.package} {each.version}: {each.names[0]}"
         statement = statement_about(each, vex)
         if statement is None:
             count += 1
             fix = f"fixed in {', '.join(each.fixed_in)}" if each.fixed_in else "no fixed version"
-            lines.append(f"{what} ({', '.join(each.lists)}; {fix})")
+            lines.append(f"{title} ({', '.join(each.lists)}; {fix})")
         else:
             reason = statement.get("justification") or statement.get("impact_statement", "")
-            lines.append(f"{what}: {statement['status']} ({reason})")
+            lines.append(f"{title}: {statement['status']} ({reason})")
     return lines, count
 
 
@@ -169,7 +169,7 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return 1
     lines, count = report_lines(vulnerabilities, json.loads(VEX.read_text()))
-    verdict = f"{count} known vulnerabilities may apply in {len(lists)} lists of requirements"
+    verdict = f"Vulnerabilities that may apply: {count} (lists of requirements: {len(lists)})"
     sys.stdout.write("".join(f"{line}\n" for line in (*lines, verdict)))
     return 1 if count else 0
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from release import BILL_SUFFIX
+from release import BILL_SUFFIX, normalize
 from release.checksums import digest
 from release.contents import Contents, can_be_read, contents, digests
 from release.frozen import top_level_modules
@@ -28,14 +28,14 @@ _FOR_DEVELOPERS: Final = re.compile(r"extra == ['\"](?:dev|package)['\"]")
 CONTAINER: Final = "Containerfile"
 
 
-def write_bill(package: Path, of_program: Bill | None, version: str, epoch: int) -> None:
+def write_bill(package: Path, program_bill: Bill | None, version: str, epoch: int) -> None:
     """Write the bill of materials beside the package.
 
     Args:
-        of_program: the bill that packaging/sbom.py wrote for the program in the package, if any.
+        program_bill: the bill that packaging/sbom.py wrote for the program in the package, if any.
         epoch: the time of the release's commit in seconds since 1970.
     """
-    bill = of_program or _new_bill(package, version, epoch)
+    bill = program_bill or _new_bill(package, version, epoch)
     bill["metadata"]["component"]["hashes"] = _hashes(digest(package))
     if package.name == CONTAINER:
         bill["components"] += _images(package.read_text())
@@ -172,7 +172,7 @@ def _libraries(requirements: list[str]) -> list[Bill]:
     components: dict[str, Bill] = {}
     for line in requirements:
         match = _REQUIRED.match(line)
-        name = re.sub(r"[-_.]+", "-", match[1]).lower() if match else line
+        name = normalize(match[1]) if match else line
         digest_of_line = hashlib.sha256(line.encode()).hexdigest()[:12]
         reference = f"pkg:pypi/{name}#{digest_of_line}"
         components[reference] = {

@@ -40,7 +40,7 @@ def build_release(
         rebuildable = {path.name for path in collect(tree / "dist", target, source)}
         bundled = bundled_packages(root, tree)
         if machine_targets:
-            build_here(source, machine_targets, directory / "machine")
+            build_on_this_machine(source, machine_targets, directory / "machine")
             collect(directory / "machine/dist", target, source)
         (target / NOTES).write_text(source.notes)
         rebuildable |= {each + BILL_SUFFIX for each in rebuildable} | {NOTES}
@@ -88,7 +88,7 @@ def _bill_of_program(package: Path) -> Bill | None:
     return None
 
 
-def build_here(source: Source, targets: Iterable[str], tree: Path) -> None:
+def build_on_this_machine(source: Source, targets: Iterable[str], tree: Path) -> None:
     """Run make targets that need programs of this machine, in a new copy of the source."""
     source.export(tree)
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(source.epoch)}

@@ -64,8 +64,8 @@ def sign(directory: Path, key: Path) -> None:
         ReleaseError: ssh-keygen failed.
     """
     (directory / SIGNATURE).unlink(missing_ok=True)
-    words = ("ssh-keygen", "-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(directory / SUMS))
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    command = ("ssh-keygen", "-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(directory / SUMS))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ReleaseError(f"The key {key} cannot sign: {done.stderr.strip()}")
 
@@ -76,12 +76,12 @@ def differences_from_signature(directory: Path, signers: Path) -> list[str]:
         return [f"{signers}: this list of allowed signers does not exist. Set SIGNERS=file"]
     if not (directory / SIGNATURE).is_file() or not (directory / SUMS).is_file():
         return [f"{SIGNATURE}: there is no signature"]
-    words = (
+    command = (
         "ssh-keygen", "-Y", "verify", "-f", str(signers), "-I", PRINCIPAL, "-n", NAMESPACE,
         "-s", str(directory / SIGNATURE),
     )  # fmt: skip
     done = subprocess.run(
-        words, input=(directory / SUMS).read_bytes(), capture_output=True, check=False
+        command, input=(directory / SUMS).read_bytes(), capture_output=True, check=False
     )
     if done.returncode != 0:
         reason = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
@@ -92,11 +92,7 @@ def differences_from_signature(directory: Path, signers: Path) -> list[str]:
 def public_key_is_listed(key: Path, signers: Path) -> bool:
     """Return whether the public key of ``key`` may sign releases, according to ``signers``."""
     text = signers.read_text() if signers.is_file() else ""
-    return any(
-        " ".join(public_key(key).split()[:2]) in line
-        for line in text.splitlines()
-        if line.startswith(PRINCIPAL)
-    )
+    return any(public_key(key) in line for line in text.splitlines() if line.startswith(PRINCIPAL))
 
 
 def public_key(key: Path) -> str:
@@ -105,12 +101,12 @@ def public_key(key: Path) -> str:
     Raises:
         ReleaseError: The file is no SSH key.
     """
-    words = ("ssh-keygen", "-y", "-f", str(key))
-    public = Path(f"{key}.pub")
-    if key.suffix == ".pub" or public.exists():
-        text = (key if key.suffix == ".pub" else public).read_text()
+    public = key if key.suffix == ".pub" else Path(f"{key}.pub")
+    if public == key or public.exists():
+        text = public.read_text()
     else:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        command = ("ssh-keygen", "-y", "-f", str(key))
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ReleaseError(f"The key {key} cannot be read: {done.stderr.strip()}")
         text = done.stdout

@@ -32,6 +32,7 @@ LISTS: Final = ("package.txt", "service-package.txt", "build.txt")
 """The lists in ``requirements`` that the packages are built with."""
 SOURCE_IN_CONTAINER: Final = "/build/venue-agent"
 _QUERY: Final = "${Package} ${Version} ${Architecture}\n"
+_PRINT_VERSION: Final = "import platform; print(platform.python_version())"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +79,10 @@ def prepare_root(cache: Path, mirror: str) -> Root:
     return Root(directory, facts)
 
 
-_PRINT_VERSION: Final = "import platform; print(platform.python_version())"
-
-
 def _bootstrap(directory: Path, mirror: str) -> None:
-    words = ("--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, directory, mirror)
+    arguments = ("--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, directory, mirror)
     # The mounts of debootstrap disappear with its mount namespace, even if it is killed.
-    _run("unshare", "--mount", "debootstrap", *words)
+    _run("unshare", "--mount", "debootstrap", *arguments)
     base = mirror.rstrip("/")
     if "/archive/debian/" in base:  # snapshot.debian.org
         security = base.replace("/archive/debian/", "/archive/debian-security/")
@@ -120,7 +118,7 @@ def _installed_packages(directory: Path) -> list[dict[str, str]]:
     return packages
 
 
-def owners(root: Root, paths: set[str]) -> set[str]:
+def packages_containing(root: Root, paths: set[str]) -> set[str]:
     """Return the names of the Debian packages in the root that contain one of the paths."""
     # Debian links /lib to /usr/lib, and some packages list their files in /lib.
     candidates = paths | {path.removeprefix("/usr") for path in paths}
@@ -171,11 +169,11 @@ def build(root: Root, tree: Path, wheels: Path, epoch: int, targets: list[str]) 
     )  # fmt: skip
 
 
-def _run(*words: str | Path) -> str:
+def _run(*command: str | Path) -> str:
     done = subprocess.run(
-        [str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        [str(argument) for argument in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        raise ReleaseError(f"{words[0]} ended with {done.returncode}:\n{done.stdout[-4000:]}")
+        raise ReleaseError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-4000:]}")
     return done.stdout

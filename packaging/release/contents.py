@@ -83,7 +83,7 @@ def _ar(data: bytes) -> dict[str, bytes]:
         size = int(header[48:58])
         offset += _AR_HEADER
         members[header[:16].decode().strip().rstrip("/")] = data[offset : offset + size]
-        offset += size + size % 2
+        offset += size + size % 2  # members are padded to an even size
     return members
 
 
@@ -97,13 +97,16 @@ def _rpm_payload(data: bytes) -> bytes:
         magic, entries, size = _RPM_HEADER.unpack_from(data, offset)
         if magic != _RPM_MAGIC:
             raise ValueError("not an RPM package")
-        offset += _RPM_HEADER.size + 16 * entries + size
+        offset += _RPM_HEADER.size + 16 * entries + size  # an entry of the index has 16 bytes
         offset += -offset % boundary
     return data[offset:]
 
 
 def _cpio(data: bytes) -> Contents:
-    """Return the regular files in a cpio(5) archive of the format "newc"."""
+    """Return the regular files in a cpio(5) archive of the format "newc".
+
+    Each name ends with a zero byte. Names and contents are padded to a multiple of four bytes.
+    """
     files: Contents = {}
     by_inode: dict[int, list[str]] = {}  # hard links: only the last one has the content
     offset = 0

@@ -64,16 +64,17 @@ class Result:
 
 def run(check: str, makefile: Path, log: Path) -> Result:
     """Run a check with its output in the file ``log``."""
+    # These variables of the calling make would change the checks.
     environment = {
         name: value
         for name, value in os.environ.items()
         if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHONPATH"}
     }
-    words = ("make", "--file", str(makefile), *check.split())
+    command = ("make", "--file", str(makefile), *check.split())
     began = time.monotonic()
     with log.open("wb") as output:
         done = subprocess.run(
-            words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output,
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
     return Result(check, done.returncode, time.monotonic() - began)
@@ -107,7 +108,7 @@ def main() -> int:
         log = options.logs / f"{check.replace(' ', '-').replace('/', '-')}.txt"
         result = run(check, options.makefile, log)
         results.append(result)
-        sys.stdout.write("\n".join(table([result])[1:2]) + "\n")
+        sys.stdout.write(table([result])[1] + "\n")
         if result.code != 0:
             sys.stdout.write(log.read_text(errors="replace")[-2000:] + f"The whole output: {log}\n")
         sys.stdout.flush()

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from release import NOTES, PROVENANCE, SIGNATURE, SUMS
+from release import NOTES, PROVENANCE, SIGNATURE, SUMS, normalize
 from release.checksums import digest
-from release.clean_root import LISTS, Root, owners
+from release.clean_root import LISTS, Root, packages_containing
 from release.source import Source
 
 BUILD_TYPE: Final = "urn:venue-agent:make-release:v1"
@@ -101,11 +101,6 @@ def _debian_uri(package: dict[str, str]) -> str:
     return f"pkg:deb/debian/{package['name']}@{version}?arch={package['architecture']}"
 
 
-def normalize(name: str) -> str:
-    """Return the normalized name of a Python package (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def bundled_packages(root: Root, tree: Path) -> set[str]:
     """Return the names of the Debian packages whose files PyInstaller put into a program.
 
@@ -121,7 +116,7 @@ def bundled_packages(root: Root, tree: Path) -> set[str]:
     paths_in_root = {
         "/" + str(Path(path).relative_to(root.directory.resolve())) for path in resolved_paths
     }
-    return owners(root, paths | paths_in_root)
+    return packages_containing(root, paths | paths_in_root)
 
 
 def differences_from_source(directory: Path, source: Source) -> list[str]:

@@ -35,15 +35,10 @@ class Source:
         """Return the content of a file in the commit."""
         return git(self.checkout, "show", f"{self.commit}:{path}")
 
-    def requirements(self) -> dict[str, str]:
-        """Return the content of each list of requirements in the commit, by its path."""
-        listed = git(self.checkout, "ls-tree", "--name-only", self.commit, "requirements/")
-        return {path: self.text(path) for path in listed.split()}
-
     def export(self, target: Path) -> None:
         """Write all files of the commit to the new directory ``target``."""
-        words = (*_git(self.checkout), "archive", "--format=tar", self.commit)
-        archive = subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout
+        command = (*_git(self.checkout), "archive", "--format=tar", self.commit)
+        archive = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
         target.mkdir(parents=True)
         subprocess.run(("tar", "--extract", "--directory", str(target)), input=archive, check=True)
 
@@ -70,11 +65,11 @@ def source_to_release(checkout: Path = ROOT) -> Source:
     """Return the checked-out commit.
 
     Raises:
-        ReleaseError: It cannot be released: there are uncommitted changes, the tag or the version
-            is missing, they differ, or the changelog lacks the version.
+        ReleaseError: The commit cannot be released: there are uncommitted changes, the tag or the
+            version is missing, they differ, or the changelog lacks the version.
     """
     if changes := git(checkout, "status", "--porcelain").splitlines():
-        names = ", ".join(line[3:] for line in changes[:3])
+        names = ", ".join(line[3:] for line in changes[:3])  # without the two status letters
         raise ReleaseError(f"There are uncommitted changes: {names}\nCommit or remove them.")
     tags = [tag for tag in git(checkout, "tag", "--points-at", "HEAD").split() if tag[0] == "v"]
     version = _version_in((checkout / "agent/__init__.py").read_text())
@@ -112,10 +107,10 @@ def _version_in(text: str) -> str:
     return match[1]
 
 
-def git(checkout: Path, *words: str) -> str:
+def git(checkout: Path, *arguments: str) -> str:
     """Run git and return its output. Raises `subprocess.CalledProcessError` if it fails."""
     done = subprocess.run(
-        (*_git(checkout), *words), capture_output=True, text=True, check=True,
+        (*_git(checkout), *arguments), capture_output=True, text=True, check=True,
         env={**os.environ, "LC_ALL": "C"},
     )  # fmt: skip
     return done.stdout

@@ -71,10 +71,10 @@ def differences_from_rebuild(
         expected = {each["name"] for each in subjects if each["annotations"]["builtInCleanRoot"]}
         built = {path.name for path in rebuild.iterdir()} - {SUMS, PROVENANCE}
         for each in sorted(expected | built):
-            if each not in built or each not in expected:
-                lines.append(
-                    f"{each}: {'not built' if each in expected else 'built'} by the rebuild"
-                )
+            if each not in built:
+                lines.append(f"{each}: not built by the rebuild")
+            elif each not in expected:
+                lines.append(f"{each}: built only by the rebuild")
             elif digest(rebuild / each) != digest(directory / each):
                 lines.append(f"{each}: the rebuild has different bytes")
     names_not_rebuilt = {each["name"] for each in subjects} - expected

@@ -10,11 +10,11 @@ Usage: python packaging/rpm/build_rpm.py --onedir DIR --manual DIR --output DIR 
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "deb"))
@@ -100,16 +100,9 @@ def rpm_version(version: str) -> str:
     """Return a version in the form of RPM. ``1.0.0rc1`` becomes ``1.0.0~rc1``, which RPM sorts
     before ``1.0.0``. RPM forbids ``-`` in a version.
     """
-    base = "".join(_numeric_prefix(version))
+    base = re.match(r"(?:\d|\.(?=\d))*", version)[0]
     rest = version[len(base) :].lstrip(".-~")
     return f"{base}~{rest}" if rest else base
-
-
-def _numeric_prefix(version: str) -> Iterator[str]:
-    for index, character in enumerate(version):
-        if not (character.isdigit() or (character == "." and version[index + 1 :][:1].isdigit())):
-            return
-        yield character
 
 
 def file_list(tree: Path, program: Program) -> list[str]:
@@ -171,9 +164,9 @@ def scripts_of(program: Program) -> str:
     return "\n".join(parts)
 
 
-def compile_policy(place: Path) -> Path:
-    """Compile the SELinux policy module in the directory ``place``, and return its file."""
-    module, package = place / f"{POLICY}.mod", place / f"{POLICY}.pp"
+def compile_policy(directory: Path) -> Path:
+    """Compile the SELinux policy module in ``directory``, and return its file."""
+    module, package = directory / f"{POLICY}.mod", directory / f"{POLICY}.pp"
     source = RPM / "selinux" / POLICY
     _run("checkmodule", "-M", "-m", "-o", module, f"{source}.te")
     _run("semodule_package", "-o", package, "-m", module, "-f", f"{source}.fc")
@@ -187,9 +180,9 @@ def build(
     architecture = platform.machine()
     if architecture not in ARCHITECTURES:
         raise SystemExit(f"RPM packages for {architecture} are not supported.")
-    with tempfile.TemporaryDirectory() as directory:
-        place = Path(directory)
-        tree = place / "tree"
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        tree = directory / "tree"
         tree.mkdir()
         lay_out_rpm(tree, onedir, manual, program)
         has_policy = program.name == "venue-agent"
@@ -197,7 +190,7 @@ def build(
         if has_policy:
             target = tree / f"usr/share/selinux/packages/{POLICY}.pp"
             target.parent.mkdir(parents=True)
-            shutil.copyfile(compile_policy(place), target)
+            shutil.copyfile(compile_policy(directory), target)
             target.chmod(0o644)
             recommends = f"Recommends: ({program.name}-selinux if selinux-policy-targeted)\n"
             policy = POLICY_SPEC.format(
@@ -207,7 +200,7 @@ def build(
                 postun=(RPM / "selinux/postun").read_text().removeprefix("#!/bin/sh\n"),
             )
         first, *rest = program.description.splitlines()
-        spec = place / f"{program.name}.spec"
+        spec = directory / f"{program.name}.spec"
         spec.write_text(
             SPEC.format(
                 name=program.name,
@@ -222,26 +215,26 @@ def build(
                 files="\n".join(file_list(tree, program)),
             )
         )
-        macros = {**MACROS, "_topdir": place / "rpmbuild", "_binary_payload": f"w{level}.xzdio"}
+        macros = {**MACROS, "_topdir": directory / "rpmbuild", "_binary_payload": f"w{level}.xzdio"}
         defines = [word for name, value in macros.items() for word in ("-D", f"{name} {value}")]
         _run("rpmbuild", "-bb", "--quiet", "--target", architecture, *defines, spec)
         output.mkdir(parents=True, exist_ok=True)
-        rpms = sorted((place / "rpmbuild/RPMS").rglob("*.rpm"))
+        rpms = sorted((directory / "rpmbuild/RPMS").rglob("*.rpm"))
         return [Path(shutil.copy(package, output)) for package in rpms]
 
 
-def _run(*words: str | Path) -> None:
+def _run(*command: str | Path) -> None:
     try:
         done = subprocess.run(
-            words, capture_output=True, text=True, check=False,
+            command, capture_output=True, text=True, check=False,
             env={**os.environ, "XZ_DEFAULTS": "--threads=1", "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
     except FileNotFoundError:
         raise SystemExit(
-            f"{words[0]} is missing: install the packages rpm, checkpolicy and semodule-utils"
+            f"{command[0]} is missing: install the packages rpm, checkpolicy and semodule-utils"
         ) from None
     if done.returncode != 0:
-        raise SystemExit(f"{words[0]} failed:\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
 
 
 def main() -> int:

@@ -18,12 +18,12 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from openpgp import Key, find_key
 
 KEY_FILE = "RPM-GPG-KEY-venue-agent"
-_UNSIGNED_PARTS = (
+_CONTENT_FORMAT = (
     "%{NAME} %{VERSION} %{RELEASE} %{ARCH} [%{FILENAMES} %{FILEDIGESTS} %{FILEUSERNAME}"
     " %{FILEGROUPNAME} %{FILEMODES}\n] [%{REQUIRES}\n] %{PREIN} %{POSTIN} %{PREUN} %{POSTUN}"
     " %{POSTTRANS}"
 )
-"""The parts of a package that a signature does not change, as a query format of rpm(8)."""
+"""The content of a package, as a query format of rpm(8). Signing the package does not change it."""
 
 
 def add_packages(packages: Iterable[Path], folder: Path, key: Key) -> None:
@@ -34,11 +34,11 @@ def add_packages(packages: Iterable[Path], folder: Path, key: Key) -> None:
     for package in packages:
         published = folder / package.name
         if not published.exists():
-            with tempfile.TemporaryDirectory(dir=folder) as place:
-                signed = Path(shutil.copy(package, place))
+            with tempfile.TemporaryDirectory(dir=folder) as directory:
+                signed = Path(shutil.copy(package, directory))
                 macros = (f"_gpg_name {key.fingerprint}", f"__gpg {shutil.which('gpg')}")
-                words = (word for macro in macros for word in ("--define", macro))
-                _run("rpmsign", *words, "--addsign", signed)
+                options = (option for macro in macros for option in ("--define", macro))
+                _run("rpmsign", *options, "--addsign", signed)
                 signed.rename(published)
         elif _content(published) != _content(package):
             raise SystemExit(
@@ -62,31 +62,25 @@ def publish(packages: Iterable[Path], output: Path, url: str, key: Key) -> None:
     add_packages(packages, output / "packages", key)
     # The time of the index is now, not that of the commit.
     _run(
-        "env",
-        "--unset=SOURCE_DATE_EPOCH",
-        "createrepo_c",
-        "--quiet",
-        "--no-database",
-        "--update",
-        "--retain-old-md=3",
-        output,
-    )
+        "env", "--unset=SOURCE_DATE_EPOCH",
+        "createrepo_c", "--quiet", "--no-database", "--update", "--retain-old-md=3", output,
+    )  # fmt: skip
     index = output / "repodata/repomd.xml"
     signature = index.with_name("repomd.xml.asc.new")
-    key.detach(index, signature)
+    key.sign_detached(index, signature)
     signature.replace(index.with_name("repomd.xml.asc"))
     (output / KEY_FILE).write_text(key.armored)
     (output / "venue-agent.repo").write_text(repository_file(url))
 
 
 def _content(package: Path) -> str:
-    return _run("rpm", "-qp", "--nosignature", "--queryformat", _UNSIGNED_PARTS, package)
+    return _run("rpm", "-qp", "--nosignature", "--queryformat", _CONTENT_FORMAT, package)
 
 
-def _run(*words: str | Path) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+def _run(*command: str | Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"{words[0]} failed:\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 

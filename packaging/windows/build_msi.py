@@ -54,14 +54,14 @@ class Action:
     """A custom action that runs the installed program as SYSTEM.
 
     Args:
-        at: its place in the sequence `InstallExecuteSequence`.
+        position: its place in the sequence `InstallExecuteSequence`.
         condition: the condition of Windows Installer under which the action runs.
         flags: how Windows Installer runs it, in addition to the flags of all these actions.
         arguments: the arguments of `venue-agent.exe windows-setup`.
     """
 
     name: str
-    at: int
+    position: int
     condition: str
     arguments: str
     flags: int = 0
@@ -75,7 +75,7 @@ class Action:
         return f"{SETUP} {self.arguments}"
 
 
-PASSED: Final = ("API_KEY_FILE", "BASE_URL", "LOCATION_ID", "PURGE")
+PUBLIC_PROPERTIES: Final = ("API_KEY_FILE", "BASE_URL", "LOCATION_ID", "PURGE")
 """The properties that administrators pass."""
 OPTIONS: Final = (
     '--base-url "[BASE_URL]" --location "[LOCATION_ID]" --api-key-file "[API_KEY_FILE]"'
@@ -104,7 +104,7 @@ ACTIONS: Final = (
 entry. Because of this entry, Windows Installer does not ask the user to close the program, and can
 stop and delete the service even if the program is damaged.
 """
-STANDARD: Final = (
+STANDARD_ACTIONS: Final = (
     ("FindRelatedProducts", "", 25), ("AppSearch", "", 50), ("LaunchConditions", "", 100),
     ("ValidateProductID", "", 700), ("CostInitialize", "", 800), ("FileCost", "", 900),
     ("CostFinalize", "", 1000), ("InstallValidate", "", 1400), ("InstallInitialize", "", 1500),
@@ -117,7 +117,7 @@ STANDARD: Final = (
     ("PublishProduct", "", 6400), ("InstallFinalize", "", 6600),
 )  # fmt: skip
 """The standard actions of an installation: name, condition and place in the sequence."""
-INTERACTIVE: Final = (
+UI_ACTIONS: Final = (
     ("FindRelatedProducts", "", 25), ("LaunchConditions", "", 100),
     ("ValidateProductID", "", 700), ("CostInitialize", "", 800), ("FileCost", "", 900),
     ("CostFinalize", "", 1000), ("ExecuteAction", "", 1300),
@@ -208,7 +208,7 @@ def properties() -> dict[str, str]:
         # Replace every file. Otherwise Windows Installer would keep existing files that have a
         # version, because the package does not contain the versions of its files.
         "REINSTALLMODE": "amus",
-        "SecureCustomProperties": ";".join((*PASSED, "NEWER_VERSION", "OLDER_VERSION")),
+        "SecureCustomProperties": ";".join((*PUBLIC_PROPERTIES, "NEWER_VERSION", "OLDER_VERSION")),
     }
     return values | ({"ARPHELPLINK": HELP_URL} if HELP_URL else {})
 
@@ -247,14 +247,14 @@ def _components(onedir: Path, folder: Path, element: ET.Element) -> Iterator[str
 
 def tables(version: str) -> dict[str, str]:
     """Return the tables that wixl cannot write, in the text format of Windows Installer."""
-    sequence = [*STANDARD, *((each.name, each.condition, each.at) for each in ACTIONS)]
+    sequence = [*STANDARD_ACTIONS, *((a.name, a.condition, a.position) for a in ACTIONS)]
     return {
         "InstallExecuteSequence": _table(
             "InstallExecuteSequence", "Action s72 Condition S255 Sequence I2", 1,
             sorted(sequence, key=lambda row: row[2]),
         ),
         "InstallUISequence": _table(
-            "InstallUISequence", "Action s72 Condition S255 Sequence I2", 1, INTERACTIVE
+            "InstallUISequence", "Action s72 Condition S255 Sequence I2", 1, UI_ACTIONS
         ),
         "CustomAction": _table(
             "CustomAction", "Action s72 Type i2 Source S72 Target S255 ExtendedType I4", 1,
@@ -266,6 +266,7 @@ def tables(version: str) -> dict[str, str]:
             "UpgradeCode s38 VersionMin S20 VersionMax S20 Language S255 Attributes i4 Remove S255"
             " ActionProperty s72", 5,
             [
+                # 0x200: up to and including this version. 2: only detect it, do not remove it.
                 (braced(UPGRADE_CODE), "", numeric(version), "", 0x200, "", "OLDER_VERSION"),
                 (braced(UPGRADE_CODE), numeric(version), "", "", 2, "", "NEWER_VERSION"),
             ],
@@ -276,6 +277,7 @@ def tables(version: str) -> dict[str, str]:
         ),
         "RegLocator": _table(
             "RegLocator", "Signature_ s72 Root i2 Key s255 Name S255 Type I2", 1,
+            # In HKEY_LOCAL_MACHINE (2), a value (2) of the 64-bit registry (16).
             [("service", 2, _SERVICE_KEY, "ImagePath", 2 | 16)],
         ),
         "DrLocator": _table(
@@ -292,8 +294,9 @@ def tables(version: str) -> dict[str, str]:
 
 
 def summary(version: str, package: uuid.UUID, epoch: int) -> str:
-    """Return the summary of the package, with a fixed time instead of that of the build."""
+    """Return the package's summary. Its time is ``epoch``, not the time of the build."""
     saved_at = time.strftime("%Y/%m/%d %H:%M:%S", time.gmtime(epoch))
+    # The numbers are the properties of the "Summary Information Stream" of Windows Installer.
     rows = [
         (1, 1252), (2, "Installation Database"), (3, f"{NAME} {version}"), (4, PUBLISHER),
         (5, "Installer"), (6, "Installs the venue agent as a service."), (7, f"x64;{LANGUAGE}"),
@@ -305,11 +308,11 @@ def summary(version: str, package: uuid.UUID, epoch: int) -> str:
     return "\r\n".join((*heads, *lines, ""))
 
 
-def _table(name: str, columns: str, keys: int, rows: Sequence[tuple[str | int, ...]]) -> str:
-    """Return a table. ``columns`` are names, each with its type; the first ``keys`` are the key."""
+def _table(name: str, columns: str, key_count: int, rows: Sequence[tuple[str | int, ...]]) -> str:
+    """Return a table. ``columns`` has names and types. The first ``key_count`` are the key."""
     words = columns.split()
     names, types = words[::2], words[1::2]
-    heads = ("\t".join(names), "\t".join(types), "\t".join((name, *names[:keys])))
+    heads = ("\t".join(names), "\t".join(types), "\t".join((name, *names[:key_count])))
     return "\r\n".join((*heads, *("\t".join(map(str, row)) for row in rows), ""))
 
 
@@ -332,13 +335,13 @@ def build(onedir: Path, version: str, output: Path) -> Path:
         wixl = ("wixl", "--arch", "x64", "--output", str(msi), "product.wxs")
         subprocess.run(wixl, cwd=work, env=environment, check=True)
         package = uuid.uuid5(product_code(version), digest_of(program))
-        words: list[str] = []
+        imports: list[str] = []
         idt_tables = tables(version)
         idt_tables["_SummaryInformation"] = summary(version, package, epoch)
         for name, content in idt_tables.items():
             (work / f"{name}.idt").write_bytes(content.encode("cp1252"))
-            words += ("-i", str(work / f"{name}.idt"))
-        subprocess.run(("msibuild", str(msi), *words), env=environment, check=True)
+            imports += ("-i", str(work / f"{name}.idt"))
+        subprocess.run(("msibuild", str(msi), *imports), env=environment, check=True)
     sign(msi)
     return msi
 
@@ -348,8 +351,8 @@ def sign(file: Path) -> None:
     options = shlex.split(os.environ.get("SIGN_OPTIONS", ""))
     if options:
         signed = file.with_suffix(".signed")
-        words = ("osslsigncode", "sign", *options, "-h", "sha256", "-n", NAME)
-        subprocess.run((*words, "-in", str(file), "-out", str(signed)), check=True)
+        command = ("osslsigncode", "sign", *options, "-h", "sha256", "-n", NAME)
+        subprocess.run((*command, "-in", str(file), "-out", str(signed)), check=True)
         signed.replace(file)
 
 

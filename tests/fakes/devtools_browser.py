@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent.adapters.connectivity.kiosk_page import read_page_fault
-from collectors.application.collector import snapshot
+from collectors.application.collector import take_snapshot
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.session import PageSession
 from collectors.application.kiosk.source import read_kiosk_browser, read_kiosk_page
@@ -150,7 +150,9 @@ def recorded_fault(debug_port: int) -> str | None:
 
 
 def collect(url: str) -> ApplicationFacts:
-    return snapshot([read_kiosk_browser.bind(url), read_kiosk_page.bind(url)], 5, RecordingRun())
+    return take_snapshot(
+        [read_kiosk_browser.bind(url), read_kiosk_page.bind(url)], 5, RecordingRun()
+    )
 
 
 def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, Any]]]:

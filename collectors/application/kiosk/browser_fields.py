@@ -61,8 +61,8 @@ def _field(key: str, source: str, entry: object, *, is_secure: bool) -> Field:
         return absent(key, source, status, reason)
     value = entry.get("value")
     if value is None:
-        place = "on this system" if is_secure else "to a page without https"
-        return unsupported(key, source, f"the browser does not offer {source} {place}")
+        condition = "on this system" if is_secure else "to a page without https"
+        return unsupported(key, source, f"the browser does not offer {source} {condition}")
     return _value(key, source, value)
 
 

@@ -30,7 +30,7 @@ class Value(NamedTuple):
 
     @property
     def reader(self) -> str:
-        """A JavaScript function that reads the value."""
+        """A JavaScript function that returns the value, or undefined if an object is missing."""
         return f"async () => {self.expression or self.source.replace('.', '?.')}"
 
 
@@ -106,6 +106,7 @@ STATE: Final[Mapping[str, Value]] = {
 """Values that show whether the page draws, and whether it may access the local network and the
 programs on this machine."""
 
+# The limits of texts and names bound the reply. `parse_values` shortens both further.
 _EXPRESSION: Final = """
 (async () => {
   const battery = async () => navigator.getBattery && navigator.getBattery();

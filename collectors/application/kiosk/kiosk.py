@@ -1,6 +1,6 @@
 """Reads the browser fields from the visible page.
 
-It causes no permission prompts, does not click, and does not read the content of the page.
+Reading the fields causes no permission prompts or clicks, and does not read the page's content.
 """
 
 import json
@@ -65,7 +65,7 @@ def _find_visible(address: DebugAddress, page_ids: tuple[str, ...], deadline: De
     for page_id in page_ids:
         rank = _rank(address, page_id, deadline.sooner(VISIBILITY_TIMEOUT_S))
         if all(rank):
-            return page_id  # the pages of frozen tabs would use up the time
+            return page_id  # checking the other pages takes time if their tabs are frozen
         if rank > best_rank:
             best, best_rank = page_id, rank
     return best
@@ -91,7 +91,7 @@ def evaluate(page: PageSession, frame: Mapping[str, object], expression: str) ->
         awaitPromise=True,
         silent=True,
         userGesture=False,
-        timeout=1000,
+        timeout=1000,  # in milliseconds
     )
     result = answer.get("result")
     value = result.get("value") if isinstance(result, dict) else None

@@ -20,26 +20,28 @@ _SOURCES: Final[Mapping[str, str]] = {
 }
 
 PAGE_KEYS: Final = tuple(_SOURCES)
-_PERMISSIONS: Final = PAGE_KEYS[5:]
-"""The keys of the page's permissions, which are the last keys of `STATE`."""
+_PERMISSIONS: Final = tuple(key for key in PAGE_KEYS if key.endswith("Permission"))
 
 
-def of_crashed_page() -> Reading:
+def crashed_page_reading() -> Reading:
     fields = (_flag("kiosk.crashed", True), _flag("kiosk.responding", False))
     return _with_missing(fields, "not-applicable", "the page has crashed")
 
 
-def of_silent_page() -> Reading:
+def silent_page_reading() -> Reading:
     fields = (_flag("kiosk.crashed", False), _flag("kiosk.responding", False))
     return _with_missing(fields, "collection-failed", "the page did not answer in time")
 
 
-def of_page(frame: Mapping[str, object], answer: str) -> Reading:
+def page_reading(frame: Mapping[str, object], answer: str) -> Reading:
     """Return the fields of a page that replied.
 
     Args:
         frame: The main frame of the page (Page.Frame of the protocol).
-        answer: The JSON text with the values of `STATE`. Raises ValueError if it is malformed.
+        answer: The JSON text with the values of `STATE`.
+
+    Raises:
+        ValueError: ``answer`` is malformed.
     """
     is_error = "unreachableUrl" in frame or str(frame.get("url", "")).startswith("chrome-error:")
     # The browser's error page has permissions of its own. They differ from those of the kiosk's

@@ -7,9 +7,9 @@ from collectors.application.deadline import Deadline
 from collectors.application.kiosk.expression import STATE, build_expression
 from collectors.application.kiosk.kiosk import evaluate, main_frame, read_visible_page
 from collectors.application.kiosk.page_fields import (
-    of_crashed_page,
-    of_page,
-    of_silent_page,
+    crashed_page_reading,
+    page_reading,
+    silent_page_reading,
 )
 from collectors.application.kiosk.session import PageSession
 from collectors.application.source import Reading
@@ -27,14 +27,14 @@ def _read(deadline: Deadline, page: PageSession) -> Reading:
     # The browser itself replies to this command, even if the page's process is busy or has ended.
     page.command("Inspector.enable")
     if page.has_crashed:
-        return of_crashed_page()
+        return crashed_page_reading()
     has_full_time = deadline.remaining_s() >= ANSWER_S
     page.shorten_deadline(ANSWER_S)
     try:
         frame = main_frame(page)
-        return of_page(frame, evaluate(page, frame, build_expression(STATE)))
+        return page_reading(frame, evaluate(page, frame, build_expression(STATE)))
     except TimeoutError:
         # If the page had less than ANSWER_S, it may only be slow.
         if has_full_time:
-            return of_silent_page()
+            return silent_page_reading()
         raise

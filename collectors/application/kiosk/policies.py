@@ -1,6 +1,6 @@
 """Reads the names of the managed browser policies about access to the local network.
 
-They allow or forbid pages to access the local network, or the programs on this machine.
+Such a policy allows or forbids pages to access the local network, or the programs on this machine.
 """
 
 import importlib

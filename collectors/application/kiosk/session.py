@@ -72,12 +72,12 @@ class PageSession:
         self._protocol.send_text(json.dumps(message).encode())
         self._flush()
         while True:
-            data = self._message()
+            data = self._next_message()
             if (answer := parse_answer(data, self._last_id)) is not None:
                 return answer
             self.has_crashed |= json.loads(data).get("method") == "Inspector.targetCrashed"
 
-    def _message(self) -> bytes:
+    def _next_message(self) -> bytes:
         """Return the next complete text message."""
         parts: list[bytes] = []
         while True:
@@ -100,7 +100,7 @@ class PageSession:
         if not data or self._protocol.close_expected():
             raise ConnectionResetError("the browser closed the connection")
         if self._received > RECEIVED_MAX_BYTES:
-            raise ValueError("the browser sent more than its answers require")
+            raise ValueError(f"the browser sent more than {RECEIVED_MAX_BYTES} bytes")
         self._protocol.receive_data(data)
         self._flush()
         if self._protocol.parser_exc is not None:

@@ -11,7 +11,7 @@ from collectors.application.source import (
     Reading,
     all_absent,
     available,
-    either,
+    fact,
     left_out,
     source,
 )
@@ -51,11 +51,11 @@ def _screen(prefix: str, path: Path) -> list[Field]:
     not_reported = "the screen does not report it"
     power = read_line(path / "dpms")
     return [
-        either(f"{prefix}.preferredMode", SOURCE, _first_mode(path), "the driver lists no mode"),
-        either(f"{prefix}.enabled", SOURCE, _enabled(path), "the driver does not report it"),
-        either(f"{prefix}.power", SOURCE, power, "the driver does not report it"),
-        either(f"{prefix}.maker", SOURCE, screen.maker if screen else None, not_reported),
-        either(f"{prefix}.model", SOURCE, screen.name if screen else None, not_reported),
+        fact(f"{prefix}.preferredMode", SOURCE, _first_mode(path), "the driver lists no mode"),
+        fact(f"{prefix}.enabled", SOURCE, _enabled(path), "the driver does not report it"),
+        fact(f"{prefix}.power", SOURCE, power, "the driver does not report it"),
+        fact(f"{prefix}.maker", SOURCE, screen.maker if screen else None, not_reported),
+        fact(f"{prefix}.model", SOURCE, screen.name if screen else None, not_reported),
     ]
 
 

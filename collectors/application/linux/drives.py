@@ -18,7 +18,7 @@ from collectors.application.source import (
     Unreadable,
     absent,
     available,
-    either,
+    fact,
     left_out,
     not_applicable,
     source,
@@ -57,10 +57,10 @@ def read_drives(
     entries = _drives(root)
     drives = entries[:DRIVES_MAX]
     fields = [available("disk.drives", SOURCE, tuple(p.name for p in entries))]
-    health_by_name = _known_health(ask, deadline) if drives else {}
+    known_health = _known_health(ask, deadline) if drives else {}
     for entry in drives:
         fields += drive_fields(entry)
-        fields.append(_health(entry.name, health_by_name, ask_drive, deadline))
+        fields.append(_health(entry.name, known_health, ask_drive, deadline))
     limitations = left_out(len(entries), DRIVES_MAX, "drives", NO_DETAILS)
     return Reading(tuple(fields), limitations=limitations)
 
@@ -99,9 +99,9 @@ def drive_fields(entry: Path) -> list[Field]:
     model = read_line(entry / "device/model") or read_line(entry / "device/name")
     not_reported = "the drive does not report it"
     return [
-        either(f"{prefix}.model", SOURCE, model, not_reported),
-        either(f"{prefix}.sizeBytes", SOURCE, sectors and sectors * _SECTOR_BYTES, not_reported),
-        either(
+        fact(f"{prefix}.model", SOURCE, model, not_reported),
+        fact(f"{prefix}.sizeBytes", SOURCE, sectors and sectors * _SECTOR_BYTES, not_reported),
+        fact(
             f"{prefix}.rotational", SOURCE, None if rotates is None else rotates == 1, not_reported
         ),
         _wear(f"{prefix}.lifeUsedFraction", entry),
@@ -124,7 +124,7 @@ def _wear(key: str, entry: Path) -> Field:
     if not entry.name.startswith("mmcblk"):
         return not_applicable(key, SOURCE, "only eMMC reports its wear to all users")
     life_time = parse_life_time(read_line(entry / "device/life_time") or "")
-    return either(key, SOURCE, life_time, "the card does not report it")
+    return fact(key, SOURCE, life_time, "the card does not report it")
 
 
 def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:
@@ -167,7 +167,7 @@ def _health(
             return absent(key, "UDisks2", known_health.status, known_health.reason)
         return _ask_health(key, name, ask_drive, deadline)
     reason = "UDisks2 has no SMART verdict of the drive"
-    return either(key, "UDisks2", known_health.get(name), reason)
+    return fact(key, "UDisks2", known_health.get(name), reason)
 
 
 def _ask_health(key: str, name: str, ask_drive: smart.AskDrive, deadline: Deadline) -> Field:

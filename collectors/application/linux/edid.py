@@ -30,7 +30,7 @@ def parse_edid(data: bytes) -> Screen | None:
     """Return the screen that the base block of an EDID describes, or None if it is malformed."""
     if len(data) < _BLOCK_BYTES or data[:8] != _HEADER:
         return None
-    code = int.from_bytes(data[8:10], "big")
+    code = int.from_bytes(data[8:10], "big")  # three letters of five bits each, from A = 1
     letters = [(code >> shift) & 0x1F for shift in (10, 5, 0)]
     maker = "".join(chr(ord("A") + letter - 1) if 1 <= letter <= 26 else "?" for letter in letters)
     name = _text(data, _PRODUCT_NAME_TAG) or _text(data, _TEXT_TAG)

@@ -10,7 +10,7 @@ import psutil
 
 from collectors.application.deadline import Deadline
 from collectors.application.readers.resources import memory_size_field
-from collectors.application.source import Fields, available, either, source
+from collectors.application.source import Fields, available, fact, source
 from collectors.shared.sysfs import children, read_line, read_number, read_text
 
 DMI: Final = "sysfs dmi"
@@ -68,10 +68,10 @@ def read_machine(_: Deadline, root: Path) -> Fields:
     chassis = _CHASSIS.get(read_number(dmi / "chassis_type") or 0)
     reason = "the firmware does not report it"
     return (
-        either("hardware.maker", DMI, _dmi_value(dmi, "sys_vendor"), reason),
-        either("hardware.model", DMI, _dmi_value(dmi, "product_name") or board, reason),
-        either("hardware.formFactor", DMI, chassis, reason),
-        either("hardware.firmware", DMI, _dmi_value(dmi, "bios_version"), reason),
+        fact("hardware.maker", DMI, _dmi_value(dmi, "sys_vendor"), reason),
+        fact("hardware.model", DMI, _dmi_value(dmi, "product_name") or board, reason),
+        fact("hardware.formFactor", DMI, chassis, reason),
+        fact("hardware.firmware", DMI, _dmi_value(dmi, "bios_version"), reason),
     )
 
 
@@ -88,8 +88,8 @@ def read_processor(_: Deadline, root: Path) -> Fields:
     cores = psutil.cpu_count(logical=False)
     reason = "the kernel does not report which logical cores share a physical core"
     return (
-        either("hardware.cpuModel", "/proc/cpuinfo", model, "the processor does not name itself"),
-        either("hardware.physicalCores", "psutil", cores, reason),
+        fact("hardware.cpuModel", "/proc/cpuinfo", model, "the processor does not name itself"),
+        fact("hardware.physicalCores", "psutil", cores, reason),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
         memory_size_field(),
     )
@@ -152,9 +152,9 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
     no_hottest = "no temperature sensor is reliable" if sensors else no_sensor
     no_limit = "the hottest sensor reports no limit" if hottest else no_hottest
     return (
-        either("hardware.temperatureCelsius", HWMON, celsius, no_hottest, "not-applicable"),
-        either("hardware.temperatureLimitCelsius", HWMON, limit, no_limit, "not-applicable"),
-        either("hardware.temperatures", HWMON, texts or None, no_sensor, "not-applicable"),
+        fact("hardware.temperatureCelsius", HWMON, celsius, no_hottest, "not-applicable"),
+        fact("hardware.temperatureLimitCelsius", HWMON, limit, no_limit, "not-applicable"),
+        fact("hardware.temperatures", HWMON, texts or None, no_sensor, "not-applicable"),
     )
 
 
@@ -178,7 +178,7 @@ def _hwmon(root: Path) -> list[_Sensor]:
             label = read_line(file.with_name(file.name.replace("_input", "_label")))
             name = " ".join(filter(None, (read_line(chip / "name"), label)))
             limit = read_number(file.with_name(file.name.replace("_input", "_crit")))
-            sensors += _sensor(name or chip.name, read_number(file), limit)
+            sensors += _plausible_sensor(name or chip.name, read_number(file), limit)
     return sensors
 
 
@@ -189,19 +189,22 @@ def _thermal_zones(root: Path, hwmon_chips: Collection[str]) -> list[_Sensor]:
         # The name under which the kernel lists the zone in hwmon (thermal_hwmon.c).
         chip = _ZONE_CHIPS.get(name) or name.replace("-", "_")
         if zone.name.startswith("thermal_zone") and chip not in hwmon_chips:
-            sensors += _sensor(name, read_number(zone / "temp"))
+            sensors += _plausible_sensor(name, read_number(zone / "temp"))
     return sensors
 
 
-def _sensor(name: str, millidegrees: int | None, limit: int | None = None) -> list[_Sensor]:
-    """Return the sensor if its reading is plausible. ``limit`` is in millidegrees too."""
-    if millidegrees is None:
+def _plausible_sensor(
+    name: str, millicelsius: int | None, limit_millicelsius: int | None = None
+) -> list[_Sensor]:
+    """Return a list with the sensor, or an empty list if its temperature is not plausible."""
+    if millicelsius is None:
         return []
-    celsius, known_limit = round(millidegrees / 1000, 1), None if limit is None else limit / 1000
-    if known_limit is not None and not _PLAUSIBLE_LIMITS[0] <= known_limit <= _PLAUSIBLE_LIMITS[1]:
-        known_limit = None
+    celsius = round(millicelsius / 1000, 1)
+    limit = None if limit_millicelsius is None else limit_millicelsius / 1000
+    if limit is not None and not _PLAUSIBLE_LIMITS[0] <= limit <= _PLAUSIBLE_LIMITS[1]:
+        limit = None
     low, high = _PLAUSIBLE_CELSIUS
-    return [_Sensor(name, celsius, known_limit)] if low < celsius < high else []
+    return [_Sensor(name, celsius, limit)] if low < celsius < high else []
 
 
 def _dmi_value(dmi: Path, name: str) -> str | None:

@@ -41,9 +41,9 @@ def read_mounts(root: Path) -> tuple[Mount, ...]:
 def error_count(root: Path, device: str) -> int | None:
     """Return the number of errors of an ext4 file system (sysfs-fs-ext4 of the kernel).
 
-    Returns None if the device itself refuses writes, as a worn memory card does. The finding about
-    read-only disks ignores a disk with a count of 0, because such a disk was mounted read-only on
-    purpose.
+    The finding about read-only disks ignores a disk with a count of 0, because such a disk was
+    mounted read-only on purpose. A device that itself refuses writes, such as a worn memory card,
+    must not be ignored. Therefore its count is None.
     """
     # /dev/mapper/NAME, which LVM uses, is a link. Sysfs uses the name of its target.
     name = (root / device.lstrip("/")).resolve().name
@@ -55,7 +55,7 @@ def error_count(root: Path, device: str) -> int | None:
 
 
 def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
-    """Return the device number, device and mount of each line.
+    """Return the device number, the kernel's name of the device, and the mount of each line.
 
     Malformed lines, and file systems that a program of one user provides, are skipped.
     """
@@ -82,7 +82,7 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
 
 
 def _device(name: str, number: str) -> str:
-    """Return a path of the device. Without an initramfs, the kernel calls that of / "/dev/root"."""
+    """Return a path of the device. The kernel's name "/dev/root" (without initramfs) is no path."""
     return f"{_BY_NUMBER}{number}" if name == "/dev/root" else name
 
 
@@ -116,7 +116,8 @@ def _is_on_other_mount(mount: Mount, holds_data: Mapping[str, bool]) -> bool:
     if not mount.upper or mount.path == "/":
         return False
     parents = map(str, PurePosixPath(mount.upper).parents)
-    return holds_data[next((path for path in parents if path in holds_data), mount.path)]
+    other_path = next((path for path in parents if path in holds_data), None)
+    return other_path is None or holds_data[other_path]
 
 
 def _belongs_to_user(mount: Mount, options: str) -> bool:

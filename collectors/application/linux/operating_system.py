@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Fields, available, either, source, unsupported
+from collectors.application.source import Fields, available, fact, source, unsupported
 from collectors.contract import Field
 from collectors.shared.sysfs import children, read_line, read_text, whole_number
 
@@ -47,9 +47,9 @@ def read_system(_: Deadline, root: Path) -> Fields:
     no_version = "a rolling distribution has no version"
     no_build = "this distribution has no build numbers"
     return (
-        either("os.name", OS_RELEASE, release.get("NAME"), "the system does not name itself"),
-        either("os.version", OS_RELEASE, version, no_version, "not-applicable"),
-        either("os.build", OS_RELEASE, build, no_build, "not-applicable"),
+        fact("os.name", OS_RELEASE, release.get("NAME"), "the system does not name itself"),
+        fact("os.version", OS_RELEASE, version, no_version, "not-applicable"),
+        fact("os.build", OS_RELEASE, build, no_build, "not-applicable"),
         available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
         available("os.architecture", "uname", platform.machine()),
     )
@@ -103,8 +103,8 @@ def pending_reboot(root: Path) -> Field:
 @source("regional settings", "/etc", "os.timeZone", "os.locale")
 def read_regional_settings(_: Deadline, root: Path) -> Fields:
     return (
-        either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
-        either("os.locale", "locale.conf", locale_name(root), "no locale is set"),
+        fact("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
+        fact("os.locale", "locale.conf", locale_name(root), "no locale is set"),
     )
 
 

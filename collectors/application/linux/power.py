@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers import resources
-from collectors.application.source import Fields, available, either, not_applicable, source
+from collectors.application.readers.resources import POWER_KEYS, power_source
+from collectors.application.source import Fields, available, fact, not_applicable, source
 from collectors.shared.sysfs import children, read_line, read_number
 
 SOURCE: Final = "sysfs power_supply"
@@ -19,7 +19,7 @@ HEALTH: Final = "hardware.batteryHealthFraction"
 _NOT_REPORTED: Final = "the battery does not report it"
 
 
-@source("power", SOURCE, *resources.read_power.keys, HEALTH)
+@source("power", SOURCE, *POWER_KEYS, HEALTH)
 def read_power(_: Deadline, root: Path) -> Fields:
     """Read the charge of all batteries together, and the health of the most worn one."""
     supplies = [
@@ -28,24 +28,24 @@ def read_power(_: Deadline, root: Path) -> Fields:
         if read_line(path / "scope") != "Device" and read_number(path / "present") != 0
     ]
     batteries = [path for path in supplies if read_line(path / "type") == "Battery"]
-    level_key, charging_key, power_key, health_key = read_power.keys
+    level_key, plugged_key, power_key = POWER_KEYS
     if not batteries:
         reason = "this machine has no battery"
         return (
-            *(not_applicable(key, SOURCE, reason) for key in (level_key, charging_key)),
+            not_applicable(level_key, SOURCE, reason),
+            not_applicable(plugged_key, SOURCE, reason),
             available(power_key, SOURCE, "mains"),
-            not_applicable(health_key, SOURCE, reason),
+            not_applicable(HEALTH, SOURCE, reason),
         )
     levels = [n for path in batteries if (n := read_number(path / "capacity")) is not None]
     level = round(sum(levels) / len(levels) / 100, 3) if levels else None
     is_plugged = _is_plugged([path for path in supplies if path not in batteries], batteries)
-    power = None if is_plugged is None else "mains" if is_plugged else "battery"
     health = min(filter(None, map(_health, batteries)), default=None)
     return (
-        either(level_key, SOURCE, level, _NOT_REPORTED),
-        either(charging_key, SOURCE, is_plugged, _NOT_REPORTED),
-        either(power_key, SOURCE, power, _NOT_REPORTED),
-        either(health_key, SOURCE, health, _NOT_REPORTED),
+        fact(level_key, SOURCE, level, _NOT_REPORTED),
+        fact(plugged_key, SOURCE, is_plugged, _NOT_REPORTED),
+        fact(power_key, SOURCE, power_source(is_plugged), _NOT_REPORTED),
+        fact(HEALTH, SOURCE, health, _NOT_REPORTED),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Fields, either, source
+from collectors.application.source import Fields, fact, source
 from collectors.contract import Field
 from collectors.shared.sysfs import read_text
 
@@ -37,4 +37,4 @@ def _stalled(key: str, path: Path) -> Field:
         share = parse_pressure(read_text(path))
     except OSError:
         share = None
-    return either(key, source, share, "this kernel does not measure how long tasks wait")
+    return fact(key, source, share, "this kernel does not measure how long tasks wait")

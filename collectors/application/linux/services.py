@@ -16,7 +16,7 @@ from collectors.application.source import (
     Fields,
     all_absent,
     available,
-    either,
+    fact,
     not_applicable,
     source,
     status_of,
@@ -106,8 +106,8 @@ def unit_fields(
     return (
         available(name_key, SOURCE, name.removesuffix(".service")),
         available(state_key, SOURCE, f"{state.active} ({state.sub})"),
-        either(start_key, SOURCE, _text(properties, "UnitFileState"), "systemd does not report it"),
-        either(since_key, SOURCE, since, not_started, "not-applicable"),
+        fact(start_key, SOURCE, _text(properties, "UnitFileState"), "systemd does not report it"),
+        fact(since_key, SOURCE, since, not_started, "not-applicable"),
         available(restarts_key, SOURCE, restarts)
         if isinstance(restarts, int)
         else not_applicable(restarts_key, SOURCE, "systemd counts no restarts of this unit"),

@@ -47,13 +47,13 @@ def start_checks(devices: Iterable[str]) -> AskDrive:
         with contextlib.suppress(OSError):
             running[device] = start_command(_command(device))
 
-    def answer(device: str, deadline: Deadline) -> str:
+    def wait_for_health(device: str, deadline: Deadline) -> str:
         if device not in running:
             return read_health(device, deadline)
         process = running.pop(device)
         return parse_health(output_of(process, SOURCE, deadline.at).data)
 
-    return answer
+    return wait_for_health
 
 
 def _command(device: str) -> tuple[str, ...]:
@@ -72,11 +72,11 @@ def parse_health(data: bytes) -> str:
         passed = flag(status, "passed")
         if passed is not None:
             return "good" if passed else "failing"
-    raise _why(answer)
+    raise _error_of(answer)
 
 
-def _why(answer: Object) -> Unreadable:
-    """Return why there is no verdict, from the messages and the exit status of smartctl(8)."""
+def _error_of(answer: Object) -> Unreadable:
+    """Return the reason for a missing verdict, from smartctl's messages and exit status."""
     messages = " ".join(_messages(answer))
     if _DENIED.search(messages):
         reason = "the system does not permit this account to query the drive"

@@ -19,7 +19,8 @@ SOURCE: Final = "sysfs usb"
 _DEVICE = re.compile(r"\d+-\d+(\.\d+)*")
 _HEX = re.compile(r"[0-9A-Fa-f]{1,4}")
 _ENTRIES_MAX: Final = 2048
-_DESCRIPTOR_MAX: Final = 4096
+_DESCRIPTORS_MAX: Final = 8
+_DESCRIPTOR_MAX_BYTES: Final = 4096
 
 
 @source("usb", SOURCE, *USB_KEYS)
@@ -36,11 +37,11 @@ def read_usb(_: Deadline, root: Path) -> Reading:
 def read_device(path: Path, entries: list[Path]) -> UsbDevice:
     """Read a device, such as ``1-1.2``, and its interfaces, such as ``1-1.2:1.0``."""
     parts = [entry for entry in entries if entry.name.startswith(f"{path.name}:")]
-    codes = (_number(path / "bDeviceClass"), *(_number(part / "bInterfaceClass") for part in parts))
+    codes = (_hex(path / "bDeviceClass"), *(_hex(part / "bInterfaceClass") for part in parts))
     return UsbDevice(
-        place=path.name,
-        vendor_id=_number(path / "idVendor"),
-        product_id=_number(path / "idProduct"),
+        local_id=path.name,
+        vendor_id=_hex(path / "idVendor"),
+        product_id=_hex(path / "idProduct"),
         vendor=read_line(path / "manufacturer"),
         product=read_line(path / "product"),
         classes=tuple(dict.fromkeys(code for code in codes if code)),
@@ -64,9 +65,10 @@ def parse_usage_page(descriptor: bytes) -> int | None:
 
 
 def _usage_pages(interface: Path) -> Iterator[int]:
-    for file in sorted(interface.glob("*:*:*.*/report_descriptor"))[:8]:
+    # The directory is named BUS:VENDOR:PRODUCT.NUMBER, for example 0003:04B8:0202.0001.
+    for file in sorted(interface.glob("*:*:*.*/report_descriptor"))[:_DESCRIPTORS_MAX]:
         with suppress(OSError):
-            page = parse_usage_page(read_bytes(file, _DESCRIPTOR_MAX))
+            page = parse_usage_page(read_bytes(file, _DESCRIPTOR_MAX_BYTES))
             if page is not None:
                 yield page
 
@@ -78,7 +80,7 @@ def _driver(interface: Path) -> str | None:
         return None
 
 
-def _number(path: Path) -> int | None:
+def _hex(path: Path) -> int | None:
     text = read_line(path)
     return int(text, 16) if text is not None and _HEX.fullmatch(text) else None
 

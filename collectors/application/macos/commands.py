@@ -9,7 +9,7 @@ from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
 _SCOPED: Final = "\nDNS configuration (for "
-"""The beginning of the title of a section with resolvers for one interface or service only."""
+"""A section with this beginning has resolvers for only one interface or service."""
 _RESOLVER = re.compile(r"^resolver #\d+$", re.MULTILINE)
 _SUPPLEMENTAL = re.compile(r"^\s*domain\s*:|^\s*flags\s*:.*\bSupplemental\b", re.MULTILINE)
 """Marks a resolver for the names of certain domains only, for example those of a VPN."""
@@ -27,7 +27,7 @@ _TYPES: Final = (
 """Parts of the names of ports, each with the type of the interface. The first match counts."""
 
 
-def ask(*arguments: str, deadline: Deadline) -> str:
+def run_program(*arguments: str, deadline: Deadline) -> str:
     """Return the output of a program as text. Raises ValueError if it fails."""
     output = run_command(arguments, deadline.at)
     if output.exit_code != 0:
@@ -69,7 +69,7 @@ def parse_launchctl(text: str) -> dict[str, bool]:
     jobs = {}
     for line in text.splitlines()[:4096]:
         words = line.split("\t") if "\t" in line else line.split()
-        if len(words) == 3 and words[0] != "PID":  # three columns
+        if len(words) == 3 and words[0] != "PID":  # not the heading
             jobs[words[2].strip()] = words[0].strip().isdigit()
     return jobs
 

@@ -65,7 +65,7 @@ def parse_packet(output: Output, leases: Path) -> Dhcp:
         raise ValueError(f"ipconfig ended with {output.exit_code}")
     if address is None or address[1] == _UNASSIGNED:
         return Dhcp(is_used=False)
-    status, reason, obtained_at = _obtained_at(leases, address[1])
+    status, reason, obtained_at = _stored_start(leases, address[1])
     duration_s = None if duration is None else int(duration[1], 16)
     expires_at = None
     if duration_s == INFINITE:
@@ -76,7 +76,7 @@ def parse_packet(output: Output, leases: Path) -> Dhcp:
     return Dhcp(True, server_address, obtained_at, expires_at, status, reason)
 
 
-def _obtained_at(leases: Path, address: str) -> tuple[FieldStatus, str, float | None]:
+def _stored_start(leases: Path, address: str) -> tuple[FieldStatus, str, float | None]:
     """Return a status, a reason, and the start of the newest stored lease of ``address``.
 
     If the start is None, the status and the reason explain why it is unknown.

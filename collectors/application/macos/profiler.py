@@ -28,6 +28,7 @@ PROFILE_S: Final = 8.0
 
 DEPTH_MAX: Final = 16
 ENTRIES_MAX: Final = 1024
+DEVICES_MAX: Final = 16
 
 _PERSONAL = re.compile(
     r"phone|computer|desktop|laptop|tablet|head|hands|watch|wearable|cellular|uncat|unknown|misc",
@@ -120,9 +121,9 @@ def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ..
         for controller in objects(entry.get("local_device_title")):
             is_powered = text(controller, "general_power") == "attrib_On"
         for name, connected in (("device_connected", True), ("device_not_connected", False)):
-            for title, properties in _named(entry.get(name)):
+            for title, properties in _named_devices(entry.get(name)):
                 devices.append(_bluetooth_device(title, properties, connected=connected))
-        for title, properties in _named(entry.get("device_title")):
+        for title, properties in _named_devices(entry.get("device_title")):
             if text(properties, "device_ispaired") != "attrib_No":
                 connected = text(properties, "device_isconnected") == "attrib_Yes"
                 devices.append(_bluetooth_device(title, properties, connected=connected))
@@ -152,7 +153,7 @@ def parse_displays(data: bytes) -> tuple[tuple[str, str], ...]:
         for card in entries_of(data, "SPDisplaysDataType")
         for screen in objects(card.get("spdisplays_ndrvs", []))
         if text(screen, "spdisplays_online") != "spdisplays_no"
-    )[:16]
+    )[:DEVICES_MAX]
 
 
 def parse_airport(data: bytes) -> dict[str, Wireless]:
@@ -181,7 +182,7 @@ def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
         if name is not None and re.fullmatch(r"disk\d{1,3}", name):
             kept_keys = ("device_model", "smart_status", "size_in_bytes")
             drives.append({"bsd_name": name, **{key: entry.get(key) for key in kept_keys}})
-    return tuple(drives[:16])
+    return tuple(drives[:DEVICES_MAX])
 
 
 def _known(entry: Object, *names: str) -> str | None:
@@ -193,7 +194,7 @@ def _known(entry: Object, *names: str) -> str | None:
     return None if value in _PLACEHOLDERS else value
 
 
-def _named(value: object) -> Iterator[tuple[str, Object]]:
+def _named_devices(value: object) -> Iterator[tuple[str, Object]]:
     """Yield the devices of a list of ``{name: properties}``."""
     for entry in objects(value):
         yield from ((name, device) for name, device in entry.items() if isinstance(device, dict))
@@ -204,7 +205,7 @@ def _usb_device(entry: Object, vendor: str) -> UsbDevice:
     location = text(entry, "location_id", "USBKeyLocationID") or ""
     maker = _known(entry, "manufacturer", "USBDeviceKeyVendorName")
     return UsbDevice(
-        place=location.partition("/")[0].strip() or "unknown",
+        local_id=location.partition("/")[0].strip() or "unknown",
         vendor_id=_APPLE if vendor == "apple_vendor_id" else hexadecimal(vendor),
         product_id=hexadecimal(text(entry, "product_id", "USBDeviceKeyProductID")),
         vendor=maker or (vendor_match[1] if vendor_match else None),

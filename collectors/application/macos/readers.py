@@ -34,7 +34,7 @@ from collectors.application.source import (
     Reading,
     all_absent,
     available,
-    either,
+    fact,
     source,
     status_of,
     unsupported,
@@ -43,7 +43,7 @@ from collectors.contract import Field
 from collectors.shared.host.operating_system import macos_version
 from collectors.shared.sysfs import SMALL_MAX_BYTES, read_bytes
 
-Profile = Callable[[str, Deadline], bytes]
+ReadProfile = Callable[[str, Deadline], bytes]
 
 JOBS: Final = {
     "printSpooler": "org.cups.cupsd",
@@ -60,11 +60,11 @@ _USB_HOST_SINCE: Final = 26
 
 @source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def read_system(deadline: Deadline) -> Fields:
-    names = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
+    names = commands.parse_sw_vers(commands.run_program("sw_vers", deadline=deadline))
     return (
-        either("os.name", "sw_vers", names.get("ProductName"), _NOT_REPORTED),
-        either("os.version", "sw_vers", names.get("ProductVersion"), _NOT_REPORTED),
-        either("os.build", "sw_vers", names.get("BuildVersion"), _NOT_REPORTED),
+        fact("os.name", "sw_vers", names.get("ProductName"), _NOT_REPORTED),
+        fact("os.version", "sw_vers", names.get("ProductVersion"), _NOT_REPORTED),
+        fact("os.build", "sw_vers", names.get("BuildVersion"), _NOT_REPORTED),
         available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
         available("os.architecture", "uname", platform.machine()),
     )
@@ -96,8 +96,8 @@ def read_regional_settings(_: Deadline, root: Path = Path("/")) -> Fields:
     The environment variables are not read, because those of a service may have another locale.
     """
     return (
-        either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
-        either("os.locale", "AppleLocale", _locale(root / _PREFERENCES), _NOT_REPORTED),
+        fact("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
+        fact("os.locale", "AppleLocale", _locale(root / _PREFERENCES), _NOT_REPORTED),
     )
 
 
@@ -126,25 +126,25 @@ def read_clock(deadline: Deadline) -> Reading:
     "hardware.physicalCores",
     "hardware.logicalCores",
     "hardware.memoryBytes",
-    deadline_s=PROFILE_S,
+    limit_s=PROFILE_S,
 )
-def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
+def read_hardware(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     entry = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
     form = profiler.form_factor(text(entry, "machine_name") or "")
     return (
         available("hardware.maker", profiler.SOURCE, "Apple"),
-        _profiled("hardware.model", entry, "machine_model"),
-        either("hardware.formFactor", profiler.SOURCE, form, _NOT_REPORTED),
-        _profiled("hardware.firmware", entry, "boot_rom_version"),
-        _profiled("hardware.cpuModel", entry, "chip_type", "cpu_type"),
-        either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _NOT_REPORTED),
+        _entry_fact("hardware.model", entry, "machine_model"),
+        fact("hardware.formFactor", profiler.SOURCE, form, _NOT_REPORTED),
+        _entry_fact("hardware.firmware", entry, "boot_rom_version"),
+        _entry_fact("hardware.cpuModel", entry, "chip_type", "cpu_type"),
+        fact("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _NOT_REPORTED),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
         memory_size_field(),
     )
 
 
-@source("displays", profiler.SOURCE, "display.count", "display.connectors", deadline_s=PROFILE_S)
-def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
+@source("displays", profiler.SOURCE, "display.count", "display.connectors", limit_s=PROFILE_S)
+def read_displays(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     screens = profiler.parse_displays(profile("SPDisplaysDataType", deadline))
     fields = [
         available("display.count", profiler.SOURCE, len(screens)),
@@ -153,14 +153,14 @@ def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) 
     for index, (name, resolution) in enumerate(screens):
         prefix = f"display.{index}"
         fields += [
-            either(f"{prefix}.preferredMode", profiler.SOURCE, resolution, _NOT_REPORTED),
-            either(f"{prefix}.model", profiler.SOURCE, name, _NOT_REPORTED),
+            fact(f"{prefix}.preferredMode", profiler.SOURCE, resolution, _NOT_REPORTED),
+            fact(f"{prefix}.model", profiler.SOURCE, name, _NOT_REPORTED),
         ]
     return tuple(fields)
 
 
-@source("drives", profiler.SOURCE, "disk.drives", deadline_s=PROFILE_S)
-def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) -> Fields:
+@source("drives", profiler.SOURCE, "disk.drives", limit_s=PROFILE_S)
+def read_drives(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     kinds = ("SPNVMeDataType", "SPSerialATADataType")
     drives = [
         drive for kind in kinds for drive in profiler.parse_drives(profile(kind, deadline), kind)
@@ -169,27 +169,27 @@ def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) ->
     for drive in drives:
         prefix = f"disk.drive.{drive['bsd_name']}"
         fields += [
-            either(f"{prefix}.model", profiler.SOURCE, text(drive, "device_model"), _NOT_REPORTED),
-            either(
+            fact(f"{prefix}.model", profiler.SOURCE, text(drive, "device_model"), _NOT_REPORTED),
+            fact(
                 f"{prefix}.sizeBytes",
                 profiler.SOURCE,
                 number(drive, "size_in_bytes"),
                 _NOT_REPORTED,
             ),
-            either(f"{prefix}.health", profiler.SOURCE, _health(drive), _NOT_REPORTED),
+            fact(f"{prefix}.health", profiler.SOURCE, _health(drive), _NOT_REPORTED),
         ]
     return tuple(fields)
 
 
-@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, deadline_s=PROFILE_S)
+@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, limit_s=PROFILE_S)
 def read_interfaces(deadline: Deadline) -> Reading:
     return interfaces.read_interfaces(deadline, read_links)
 
 
 def read_links(
-    names: tuple[str, ...], deadline: Deadline, profile: Profile = profiler.read_profile
+    names: tuple[str, ...], deadline: Deadline, profile: ReadProfile = profiler.read_profile
 ) -> Links:
-    ports = commands.ask("networksetup", "-listallhardwareports", deadline=deadline)
+    ports = commands.run_program("networksetup", "-listallhardwareports", deadline=deadline)
     types = {name: "loopback" for name in names if name.startswith("lo")}
     hardware_types = commands.parse_hardware_ports(ports)
     leases = dhcp.read_dhcp(hardware_types, deadline)
@@ -206,19 +206,19 @@ def read_links(
     return Links(types, wireless, dhcp=leases)
 
 
-@source("resolver", "scutil", *resolver.read_resolver.keys, deadline_s=resolver.RESOLVER_S)
+@source("resolver", "scutil", *resolver.read_resolver.keys, limit_s=resolver.RESOLVER_S)
 def read_resolver(deadline: Deadline, service_url: str) -> Reading:
     return resolver.read_resolver(deadline, name_servers, service_url, "scutil")
 
 
 def name_servers(deadline: Deadline) -> tuple[str, ...]:
-    return commands.parse_name_servers(commands.ask("scutil", "--dns", deadline=deadline))
+    return commands.parse_name_servers(commands.run_program("scutil", "--dns", deadline=deadline))
 
 
 @source("services", "launchd", *service_keys(JOBS))
 def read_services(deadline: Deadline) -> Reading:
     return service_reading(
-        commands.parse_launchctl(commands.ask("launchctl", "list", deadline=deadline))
+        commands.parse_launchctl(commands.run_program("launchctl", "list", deadline=deadline))
     )
 
 
@@ -243,24 +243,24 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
     return Reading(tuple(fields))
 
 
-@source("usb", profiler.SOURCE, *USB_KEYS, deadline_s=PROFILE_S)
-def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+@source("usb", profiler.SOURCE, *USB_KEYS, limit_s=PROFILE_S)
+def read_usb(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Reading:
     version = macos_version() or ""
     is_new_format = int(version.partition(".")[0] or 0) >= _USB_HOST_SINCE
     data = profile("SPUSBHostDataType" if is_new_format else "SPUSBDataType", deadline)
     return usb_reading(profiler.parse_usb(data), profiler.SOURCE)
 
 
-@source("bluetooth", profiler.SOURCE, *BLUETOOTH_KEYS, deadline_s=PROFILE_S)
-def read_bluetooth(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
+@source("bluetooth", profiler.SOURCE, *BLUETOOTH_KEYS, limit_s=PROFILE_S)
+def read_bluetooth(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Reading:
     is_on, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
     key, reason = "peripherals.bluetoothPowered", "macOS lists no Bluetooth controller"
-    powered = either(key, profiler.SOURCE, is_on, reason)
+    powered = fact(key, profiler.SOURCE, is_on, reason)
     return bluetooth_reading(devices, powered, profiler.SOURCE)
 
 
-def _profiled(key: str, answer: Object, *names: str) -> Field:
-    return either(key, profiler.SOURCE, text(answer, *names), _NOT_REPORTED)
+def _entry_fact(key: str, answer: Object, *names: str) -> Field:
+    return fact(key, profiler.SOURCE, text(answer, *names), _NOT_REPORTED)
 
 
 def _health(drive: Object) -> str | None:

@@ -20,7 +20,7 @@ from collectors.application.source import (
     absent,
     all_absent,
     available,
-    either,
+    fact,
     source,
     status_of,
 )
@@ -32,7 +32,6 @@ _STA_UNSYNC: Final = 0x0040
 _STA_NANO: Final = 0x2000
 _TIME_ERROR: Final = 5
 
-
 _SETTERS: Final = frozenset({"vmtoolsd", "VBoxService", "prltoolsd", "htpdate"})
 """Programs that set the clock, but do not report to the kernel that it is synchronised: guest
 tools, which set the clock of a virtual machine to that of its host, and htpdate(8)."""
@@ -42,7 +41,7 @@ which the container cannot see."""
 _HYPER_V: Final = "9527e630-d0ae-497b-adce-e80ab0175caf"
 """The class of the device by which Hyper-V sets the clock of a virtual machine (hyperv.h)."""
 _CHRONY_SETTINGS: Final = ("etc/chrony/chrony.conf", "etc/chrony.conf")
-_OPEN_NTPD: Final = "run/ntpd.sock"
+_OPEN_NTPD_SOCKET: Final = "run/ntpd.sock"
 _RTCSYNC = re.compile(r"^\s*rtcsync\b", re.MULTILINE)
 """Without this directive, chronyd does not report to the kernel that the clock is synchronised
 (chrony.conf(5))."""
@@ -112,7 +111,7 @@ def read_clock(
     reason = "nothing synchronises this clock, so no offset is known"
     return (
         available("os.clockSynchronised", ADJTIMEX, is_synchronised),
-        either("os.clockOffsetMilliseconds", ADJTIMEX, offset, reason, "not-applicable"),
+        fact("os.clockOffsetMilliseconds", ADJTIMEX, offset, reason, "not-applicable"),
     )
 
 
@@ -126,7 +125,7 @@ def clock_setter(root: Path) -> str | None:
         return min(filter(None, setters))
     if "chronyd" in programs and not any(_has_rtcsync(root / path) for path in _CHRONY_SETTINGS):
         return "chronyd"
-    if (root / _OPEN_NTPD).exists():
+    if (root / _OPEN_NTPD_SOCKET).exists():
         return "OpenNTPD"
     if any((root / mark).exists() for mark in _CONTAINER_MARKS):
         return "the container's host"

@@ -90,10 +90,10 @@ collection-failed, and an `Unreadable` has a reason and a status of its own."""
 @source("disk", SOURCE, "disk.mounts")
 def read_disk_space(
     deadline: Deadline,
-    mounts: Callable[[], Sequence[Mount]],
+    read_mounts: Callable[[], Sequence[Mount]],
     ask: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
 ) -> Reading:
-    all_mounts = tuple(mounts())
+    all_mounts = tuple(read_mounts())
     first_mounts = all_mounts[:MOUNTS_MAX]
     measure = ask or (space_by_psutil if sys.platform == "win32" else space_by_df)
     answers = measure(first_mounts, deadline.sooner(SPACE_S))
@@ -194,6 +194,7 @@ def volume_label(path: str) -> str:
     """
     if sys.platform == "win32":
         label = ctypes.create_unicode_buffer(_LABEL_MAX + 1)
+        # The four None and the 0: the other properties of the volume are not requested.
         ctypes.windll.kernel32.GetVolumeInformationW(path, label, len(label), *(None,) * 4, 0)
         return label.value
     else:  # noqa: RET505 - type checkers understand a platform check only with this else

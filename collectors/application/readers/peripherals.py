@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.application.source import Reading, available, either, left_out, not_applicable
+from collectors.application.source import Fields, Reading, available, fact, left_out, not_applicable
 from collectors.contract import Field, PeripheralFields
 from collectors.shared.text import clean_text
 
@@ -53,12 +53,12 @@ class UsbDevice:
     """A USB device.
 
     Args:
-        place: The port of the device, or another text that identifies it on this machine.
+        local_id: The port of the device, or another text that identifies it on this machine.
         classes: Class codes of the device and its interfaces.
         usage_pages: The first usage page of each HID report descriptor of the device.
     """
 
-    place: str
+    local_id: str
     vendor_id: int | None = None
     product_id: int | None = None
     vendor: str | None = None
@@ -70,7 +70,7 @@ class UsbDevice:
     serial: str | None = None
 
 
-def guess(device: UsbDevice) -> str | None:
+def guess_kind(device: UsbDevice) -> str | None:
     """Return the kind of a device by its class, HID usage page, name or maker, in this order."""
     for code in device.classes:
         if code in _SPECIFIC_CLASSES:
@@ -88,18 +88,18 @@ def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
     classes = tuple(dict.fromkeys(_CLASSES.get(code, f"0x{code:02x}") for code in device.classes))
     serial = fingerprint(device.serial) if device.serial else None
     not_reported, no_serial = "the device does not report it", "the device has no serial number"
-    fields: tuple[Field, ...] = (
-        either("usb.vendorId", source, _hex(device.vendor_id), not_reported),
-        either("usb.productId", source, _hex(device.product_id), not_reported),
-        either("usb.vendor", source, device.vendor, not_reported),
-        either("usb.product", source, device.product, not_reported),
-        either("usb.classes", source, classes or None, not_reported),
-        either("usb.drivers", source, device.drivers or None, "no driver claims it"),
-        either("usb.speedMegabitsPerSecond", source, device.speed_megabits, not_reported),
-        either("usb.guess", source, guess(device), "its kind is unknown"),
-        either("usb.serialFingerprint", source, serial, no_serial, "not-applicable"),
+    fields: Fields = (
+        fact("usb.vendorId", source, _hex(device.vendor_id), not_reported),
+        fact("usb.productId", source, _hex(device.product_id), not_reported),
+        fact("usb.vendor", source, device.vendor, not_reported),
+        fact("usb.product", source, device.product, not_reported),
+        fact("usb.classes", source, classes or None, not_reported),
+        fact("usb.drivers", source, device.drivers or None, "no driver claims it"),
+        fact("usb.speedMegabitsPerSecond", source, device.speed_megabits, not_reported),
+        fact("usb.guess", source, guess_kind(device), "its kind is unknown"),
+        fact("usb.serialFingerprint", source, serial, no_serial, "not-applicable"),
     )
-    return PeripheralFields(f"usb-{clean_text(device.place, 64)}", "usb", fields)
+    return PeripheralFields(f"usb-{clean_text(device.local_id, 64)}", "usb", fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +124,15 @@ def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
     name = (
         not_applicable("bluetooth.name", source, "names of phones and computers are not collected")
         if device.is_personal
-        else either("bluetooth.name", source, device.name, not_reported)
+        else fact("bluetooth.name", source, device.name, not_reported)
     )
     fields = (
         name,
-        either("bluetooth.kind", source, device.kind, not_reported),
+        fact("bluetooth.kind", source, device.kind, not_reported),
         available("bluetooth.paired", source, True),
-        either("bluetooth.connected", source, device.connected, not_reported),
-        either("bluetooth.batteryFraction", source, device.battery_fraction, not_reported),
-        either("bluetooth.signalDbm", source, device.signal_dbm, not_reported),
+        fact("bluetooth.connected", source, device.connected, not_reported),
+        fact("bluetooth.batteryFraction", source, device.battery_fraction, not_reported),
+        fact("bluetooth.signalDbm", source, device.signal_dbm, not_reported),
     )
     return PeripheralFields(f"bluetooth-{fingerprint(device.address.lower())}", "bluetooth", fields)
 
@@ -140,16 +140,16 @@ def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
 def usb_reading(devices: Sequence[UsbDevice], origin: str) -> Reading:
     count = available("peripherals.usbCount", origin, len(devices))
     entries = tuple(usb_fields(device, origin) for device in devices)
-    return _listed((count,), entries, "USB")
+    return _reading((count,), entries, "USB")
 
 
 def bluetooth_reading(devices: Sequence[BluetoothDevice], powered: Field, origin: str) -> Reading:
     count = available("peripherals.bluetoothCount", origin, len(devices))
     entries = tuple(bluetooth_fields(device, origin) for device in devices)
-    return _listed((count, powered), entries, "Bluetooth")
+    return _reading((count, powered), entries, "Bluetooth")
 
 
-def _listed(fields: tuple[Field, ...], entries: tuple[PeripheralFields, ...], kind: str) -> Reading:
+def _reading(fields: Fields, entries: tuple[PeripheralFields, ...], kind: str) -> Reading:
     limitations = left_out(len(entries), DEVICES_MAX, f"{kind} devices")
     return Reading(fields, peripherals=entries[:DEVICES_MAX], limitations=limitations)
 

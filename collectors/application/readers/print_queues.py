@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, Unreadable, available, either, left_out, source
+from collectors.application.source import Reading, Unreadable, available, fact, left_out, source
 from collectors.contract import Field
 from collectors.shared import ipp
 from collectors.shared.cups import NotRunning, ask_cups
@@ -70,7 +70,7 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
         available(
             "printqueue.stuckJobs", SOURCE, sum(job.is_stuck(stopped_queues) for job in jobs)
         ),
-        either("printqueue.oldestJobSeconds", SOURCE, oldest, "no job waits", "not-applicable"),
+        fact("printqueue.oldestJobSeconds", SOURCE, oldest, "no job waits", "not-applicable"),
     ]
     for queue in queues[:QUEUES_MAX]:
         queue_jobs = [job for job in jobs if job.queue == queue.name]
@@ -85,7 +85,7 @@ def queue_fields(queue: Queue, waiting: int, stuck: int) -> tuple[Field, ...]:
     prefix = f"printqueue.{queue.name}"
     return (
         available(f"{prefix}.state", SOURCE, queue.state),
-        either(f"{prefix}.accepting", SOURCE, queue.accepting, "the spooler does not report it"),
+        fact(f"{prefix}.accepting", SOURCE, queue.accepting, "the spooler does not report it"),
         available(f"{prefix}.reasons", SOURCE, queue.reasons),
         available(f"{prefix}.waitingJobs", SOURCE, waiting),
         available(f"{prefix}.stuckJobs", SOURCE, stuck),

@@ -16,7 +16,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.source import (
     Reading,
     available,
-    either,
+    fact,
     left_out,
     not_applicable,
     source,
@@ -51,7 +51,7 @@ class Restarts:
     reason: str = "nothing on this system counts the restarts of this program"
 
 
-Table = Callable[[frozenset[str]], Sequence[Sample]]
+ReadTable = Callable[[frozenset[str]], Sequence[Sample]]
 CountRestarts = Callable[[int, Deadline], Restarts]
 
 
@@ -65,7 +65,7 @@ def read_processes(
     watched: Sequence[str],
     count_restarts: CountRestarts = no_restarts,
     *,
-    table: Table | None = None,
+    table: ReadTable | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Reading:
     every_name = dict.fromkeys(filter(None, (clean_text(name, 64) for name in watched)))
@@ -159,4 +159,4 @@ def read_table(program_names: frozenset[str]) -> tuple[Sample, ...]:
 
 
 def _restarts(key: str, restarts: Restarts) -> Field:
-    return either(key, "service manager", restarts.count, restarts.reason, restarts.status)
+    return fact(key, "service manager", restarts.count, restarts.reason, restarts.status)

@@ -13,7 +13,7 @@ from collectors.application.source import (
     Reading,
     all_absent,
     available,
-    either,
+    fact,
     left_out,
     not_applicable,
     source,
@@ -23,6 +23,11 @@ from collectors.contract import Field
 SOURCE: Final = "psutil"
 WINDOW_S: Final = 1.0
 CORES_MAX: Final = 64
+POWER_KEYS: Final = (
+    "hardware.batteryFraction",
+    "hardware.batteryCharging",  # whether the machine is plugged in, even if its battery is full
+    "hardware.powerSource",
+)
 FREQUENCY_MIN_MHZ: Final = 50
 """A lower frequency counts as unknown: psutil returns 4 MHz for an Apple M4, and 0 if it does not
 know the frequency."""
@@ -89,27 +94,30 @@ def read_load(_: Deadline) -> Fields:
     )
 
 
-@source(
-    "power", SOURCE, "hardware.batteryFraction", "hardware.batteryCharging", "hardware.powerSource"
-)
+@source("power", SOURCE, *POWER_KEYS)
 def read_power(_: Deadline) -> Fields:
     """Read the battery and the power source."""
+    level_key, plugged_key, power_key = POWER_KEYS
     battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
     if battery is None:
         reason = "this machine has no battery"
         return (
-            not_applicable("hardware.batteryFraction", SOURCE, reason),
-            not_applicable("hardware.batteryCharging", SOURCE, reason),
-            available("hardware.powerSource", SOURCE, "mains"),
+            not_applicable(level_key, SOURCE, reason),
+            not_applicable(plugged_key, SOURCE, reason),
+            available(power_key, SOURCE, "mains"),
         )
     is_plugged = battery.power_plugged
-    power = None if is_plugged is None else "mains" if is_plugged else "battery"
-    level = round(battery.percent / 100, 3)
     return (
-        available("hardware.batteryFraction", SOURCE, level),
-        either("hardware.batteryCharging", SOURCE, is_plugged, "the battery does not report it"),
-        either("hardware.powerSource", SOURCE, power, "the battery does not report it"),
+        available(level_key, SOURCE, round(battery.percent / 100, 3)),
+        fact(plugged_key, SOURCE, is_plugged, "the battery does not report it"),
+        fact(power_key, SOURCE, power_source(is_plugged), "the battery does not report it"),
     )
+
+
+def power_source(is_plugged: bool | None) -> str | None:
+    if is_plugged is None:
+        return None
+    return "mains" if is_plugged else "battery"
 
 
 @cache
@@ -127,4 +135,4 @@ def _frequency() -> Field:
         frequency = None
     current = frequency.current if frequency and math.isfinite(frequency.current) else 0.0
     known = round(current) if current >= FREQUENCY_MIN_MHZ else None
-    return either("cpu.frequencyMegahertz", SOURCE, known, "the processor does not report it")
+    return fact("cpu.frequencyMegahertz", SOURCE, known, "the processor does not report it")

@@ -9,7 +9,7 @@ from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers import peripherals
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
 from collectors.application.readers.print_queues import Queue, queue_reading, read_print_queues
-from collectors.application.source import Reading, either, source
+from collectors.application.source import Reading, fact, source
 from collectors.application.windows import powershell
 from collectors.application.windows.script import (
     SCRIPT_S,
@@ -22,7 +22,7 @@ from collectors.application.windows.script import (
     read_sections,
     section,
 )
-from collectors.shared.print_jobs import Job
+from collectors.shared.print_jobs import QUEUE_NAME_MAX, Job
 from collectors.shared.text import clean_text
 
 _HARDWARE = re.compile(r"VID_([0-9A-F]{4})&PID_([0-9A-F]{4})(?:&(MI_[0-9A-F]{2}))?", re.IGNORECASE)
@@ -79,7 +79,7 @@ def bluetooth_reading(sections: Sections) -> Reading:
     radios = sections.get("radios", Section()).rows
     is_on = any(text(radio, "Status") == "OK" for radio in radios) if radios else None
     key, reason = "peripherals.bluetoothPowered", "no Bluetooth radio was found"
-    powered = either(key, SOURCE, is_on, reason, "not-applicable")
+    powered = fact(key, SOURCE, is_on, reason, "not-applicable")
     return peripherals.bluetooth_reading(devices, powered, SOURCE)
 
 
@@ -97,7 +97,7 @@ def parse_queues(answer: Section) -> tuple[Queue, ...]:
 def parse_jobs(answer: Section) -> tuple[Job, ...]:
     return tuple(
         Job(
-            queue=clean_text(text(row, "Queue") or "", 128),
+            queue=clean_text(text(row, "Queue") or "", QUEUE_NAME_MAX),
             held=bool((number(row, "StatusMask") or 0) & _JOB_PAUSED),
             stopped=bool((number(row, "StatusMask") or 0) & _JOB_STOPPED),
             age_s=max(0, age) if (age := number(row, "AgeSeconds")) is not None else None,
@@ -109,7 +109,7 @@ def parse_jobs(answer: Section) -> tuple[Job, ...]:
 GROUPS: Final = (queues_reading, usb_reading, bluetooth_reading)
 
 
-@source("devices", SOURCE, *keys_of(GROUPS), deadline_s=SCRIPT_S)
+@source("devices", SOURCE, *keys_of(GROUPS), limit_s=SCRIPT_S)
 def read_devices(deadline: Deadline) -> Reading:
     return read_groups(GROUPS, read_sections(powershell.DEVICES, deadline))
 
@@ -128,7 +128,7 @@ def _usb_device(usb_id: str, position: int, parent: Object, parts: Sequence[Obje
     suffix = instance_hash or (str(position) if position > 1 else None)
     rows = (parent, *parts)
     return UsbDevice(
-        place=f"{usb_id}-{suffix}" if suffix else usb_id,
+        local_id=f"{usb_id}-{suffix}" if suffix else usb_id,
         vendor_id=vendor_id,
         product_id=product_id,
         vendor=next((maker for row in rows if (maker := text(row, "Manufacturer"))), None),
@@ -157,7 +157,7 @@ def _queue(row: Object, name: str) -> Queue:
         state = "stopped"
     reasons = ("paused" if is_paused else None, error)
     return Queue(
-        name=clean_text(name, 128),
+        name=clean_text(name, QUEUE_NAME_MAX),
         state=state,
         accepting=None,
         reasons=tuple(reason for reason in reasons if reason),

@@ -27,7 +27,7 @@ from collectors.application.source import (
     Reading,
     Unreadable,
     available,
-    either,
+    fact,
     not_applicable,
     source,
     status_of,
@@ -60,10 +60,12 @@ _SITE_LOCAL = re.compile(r"fe[c-f][0-9a-f]:", re.IGNORECASE)
 """Addresses that are not name servers. If no name server is set, Windows lists the site-local
 addresses fec0:0:0:ffff::1 to ::3, which RFC 3879 has deprecated.
 """
+_LISTED_MAX: Final = 16
+"""Maximum number of drives, and of screens and video adapters with details."""
 _SERVICES: Final = {"printSpooler": "Spooler", "timeSync": "W32Time", "bluetooth": "bthserv"}
 
 
-@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, deadline_s=SCRIPT_S)
+@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, limit_s=SCRIPT_S)
 def read_interfaces(deadline: Deadline) -> Reading:
     return interfaces.read_interfaces(deadline, _read_links)
 
@@ -103,8 +105,8 @@ def parse_dhcp(sections: Sections) -> dict[str, Dhcp]:
 
 def _dhcp(row: Object) -> Dhcp:
     obtained, expires = (
-        None if time is None else time.timestamp()
-        for time in (_parse_utc(text(row, name)) for name in ("Obtained", "Expires"))
+        None if timestamp is None else timestamp.timestamp()
+        for timestamp in (_parse_utc(text(row, name)) for name in ("Obtained", "Expires"))
     )
     server = plain_address(text(row, "DHCPServer") or "")
     return Dhcp(flag(row, "DHCPEnabled"), server, obtained, expires, reason=_NOT_REPORTED)
@@ -163,11 +165,11 @@ def _system(sections: Sections) -> tuple[Field, ...]:
     patch = number(extra, "UBR")
     build = text(row, "BuildNumber")
     return (
-        either("os.name", SOURCE, text(row, "Caption"), _NOT_REPORTED),
-        either("os.version", SOURCE, release, _NOT_REPORTED),
-        either("os.build", SOURCE, f"{build}.{patch}" if build and patch else build, _NOT_REPORTED),
+        fact("os.name", SOURCE, text(row, "Caption"), _NOT_REPORTED),
+        fact("os.version", SOURCE, release, _NOT_REPORTED),
+        fact("os.build", SOURCE, f"{build}.{patch}" if build and patch else build, _NOT_REPORTED),
         available("os.kernel", "platform", f"{platform.system()} {platform.version()}"),
-        either("os.architecture", SOURCE, text(row, "OSArchitecture"), _NOT_REPORTED),
+        fact("os.architecture", SOURCE, text(row, "OSArchitecture"), _NOT_REPORTED),
     )
 
 
@@ -184,21 +186,21 @@ def _boot(sections: Sections) -> tuple[Field, ...]:
 @field_group("os.lastBootReason")
 def _shutdown(sections: Sections) -> tuple[Field, ...]:
     reason = _SHUTDOWNS.get(number(section(sections, "shutdown").first, "Id") or 0)
-    return (either("os.lastBootReason", "System log", reason, "the System log does not report it"),)
+    return (fact("os.lastBootReason", "System log", reason, "the System log does not report it"),)
 
 
 @field_group("os.pendingReboot")
 def _reboot(sections: Sections) -> tuple[Field, ...]:
     pending = flag(section(sections, "reboot").first, "Pending")
-    return (either("os.pendingReboot", "registry", pending, _NOT_REPORTED),)
+    return (fact("os.pendingReboot", "registry", pending, _NOT_REPORTED),)
 
 
 @field_group("os.timeZone", "os.locale")
 def _regional_settings(sections: Sections) -> tuple[Field, ...]:
     row = section(sections, "region").first
     return (
-        either("os.timeZone", "Get-TimeZone", text(row, "TimeZone"), _NOT_REPORTED),
-        either("os.locale", "Get-WinSystemLocale", text(row, "Locale"), _NOT_REPORTED),
+        fact("os.timeZone", "Get-TimeZone", text(row, "TimeZone"), _NOT_REPORTED),
+        fact("os.locale", "Get-WinSystemLocale", text(row, "Locale"), _NOT_REPORTED),
     )
 
 
@@ -208,10 +210,10 @@ def _machine(sections: Sections) -> tuple[Field, ...]:
     firmware = sections.get("firmware", Section()).first
     form = _FORMS.get(number(row, "PCSystemType") or 0)
     return (
-        either("hardware.maker", SOURCE, text(row, "Manufacturer"), _NOT_REPORTED),
-        either("hardware.model", SOURCE, text(row, "Model"), _NOT_REPORTED),
-        either("hardware.formFactor", SOURCE, form, _NOT_REPORTED),
-        either("hardware.firmware", SOURCE, text(firmware, "SMBIOSBIOSVersion"), _NOT_REPORTED),
+        fact("hardware.maker", SOURCE, text(row, "Manufacturer"), _NOT_REPORTED),
+        fact("hardware.model", SOURCE, text(row, "Model"), _NOT_REPORTED),
+        fact("hardware.formFactor", SOURCE, form, _NOT_REPORTED),
+        fact("hardware.firmware", SOURCE, text(firmware, "SMBIOSBIOSVersion"), _NOT_REPORTED),
     )
 
 
@@ -219,9 +221,9 @@ def _machine(sections: Sections) -> tuple[Field, ...]:
 def _processor(sections: Sections) -> tuple[Field, ...]:
     sockets = section(sections, "processor")
     return (
-        either("hardware.cpuModel", SOURCE, text(sockets.first, "Name"), _NOT_REPORTED),
-        either("hardware.physicalCores", SOURCE, _sum(sockets, "NumberOfCores"), _NOT_REPORTED),
-        either(
+        fact("hardware.cpuModel", SOURCE, text(sockets.first, "Name"), _NOT_REPORTED),
+        fact("hardware.physicalCores", SOURCE, _sum(sockets, "NumberOfCores"), _NOT_REPORTED),
+        fact(
             "hardware.logicalCores",
             SOURCE,
             _sum(sockets, "NumberOfLogicalProcessors"),
@@ -248,12 +250,12 @@ def _screens(sections: Sections) -> tuple[Field, ...]:
         available("display.count", SOURCE, len(active)),
         available("display.connectors", SOURCE, models),
     ]
-    for index, row in enumerate(active[:16]):
+    for index, row in enumerate(active[:_LISTED_MAX]):
         fields += [
-            either(f"display.{index}.maker", SOURCE, text(row, "Maker"), _NOT_REPORTED),
-            either(f"display.{index}.model", SOURCE, text(row, "Model"), _NOT_REPORTED),
+            fact(f"display.{index}.maker", SOURCE, text(row, "Maker"), _NOT_REPORTED),
+            fact(f"display.{index}.model", SOURCE, text(row, "Model"), _NOT_REPORTED),
         ]
-    for index, row in enumerate(sections.get("video", Section()).rows[:16]):
+    for index, row in enumerate(sections.get("video", Section()).rows[:_LISTED_MAX]):
         size = [number(row, f"Current{side}Resolution") for side in ("Horizontal", "Vertical")]
         if all(size):
             mode = f"{size[0]}x{size[1]}"
@@ -263,7 +265,7 @@ def _screens(sections: Sections) -> tuple[Field, ...]:
 
 @field_group("disk.drives")
 def _drives(sections: Sections) -> tuple[Field, ...]:
-    rows = section(sections, "drives").rows[:16]
+    rows = section(sections, "drives").rows[:_LISTED_MAX]
     names = tuple(text(row, "DeviceId") or str(index) for index, row in enumerate(rows))
     fields = [available("disk.drives", SOURCE, names)]
     for name, row in zip(names, rows, strict=True):
@@ -272,10 +274,10 @@ def _drives(sections: Sections) -> tuple[Field, ...]:
         rotates = {"HDD": True, "SSD": False, "SCM": False}.get(media or "")
         health = _HEALTH.get(text(row, "Health") or "")
         fields += [
-            either(f"{prefix}.model", SOURCE, text(row, "FriendlyName"), _NOT_REPORTED),
-            either(f"{prefix}.sizeBytes", SOURCE, number(row, "Size"), _NOT_REPORTED),
-            either(f"{prefix}.rotational", SOURCE, rotates, _NOT_REPORTED),
-            either(f"{prefix}.health", SOURCE, health, _NOT_REPORTED),
+            fact(f"{prefix}.model", SOURCE, text(row, "FriendlyName"), _NOT_REPORTED),
+            fact(f"{prefix}.sizeBytes", SOURCE, number(row, "Size"), _NOT_REPORTED),
+            fact(f"{prefix}.rotational", SOURCE, rotates, _NOT_REPORTED),
+            fact(f"{prefix}.health", SOURCE, health, _NOT_REPORTED),
         ]
     return tuple(fields)
 
@@ -296,8 +298,8 @@ def _service(keys: tuple[str, ...], service: str, row: Object | None) -> list[Fi
         return [not_applicable(key, SOURCE, reason) for key in keys]
     return [
         available(name, SOURCE, service),
-        either(state, SOURCE, (text(row, "State") or "").lower(), _NOT_REPORTED),
-        either(start, SOURCE, (text(row, "StartMode") or "").lower(), _NOT_REPORTED),
+        fact(state, SOURCE, (text(row, "State") or "").lower(), _NOT_REPORTED),
+        fact(start, SOURCE, (text(row, "StartMode") or "").lower(), _NOT_REPORTED),
         unsupported(since, SOURCE, _NOT_REPORTED),
         unsupported(restarts, SOURCE, _NOT_REPORTED),
     ]
@@ -345,7 +347,7 @@ GROUPS: Final = (
 )
 
 
-@source("machine", SOURCE, *keys_of(GROUPS), ANSWERS_KEY, deadline_s=SCRIPT_S + WAIT_S)
+@source("machine", SOURCE, *keys_of(GROUPS), ANSWERS_KEY, limit_s=SCRIPT_S + WAIT_S)
 def read_machine(deadline: Deadline, service_url: str) -> Reading:
     def answers(sections: Sections) -> tuple[Field, ...]:
         return (answers_field(parse_name_servers(sections), service_url, deadline),)

@@ -105,6 +105,7 @@ Read-Section 'routes' {
 }
 """
 
+# The last part of a device's id is its serial number. If it contains "&", Windows generated it.
 _DEVICES: Final = r"""
 function Get-InstanceHash([string]$id) {
   $last = $id.Split('\')[-1]

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, Unreadable, available, either, source
+from collectors.application.source import Reading, Unreadable, available, fact, source
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
@@ -25,7 +25,7 @@ _ACCESS_DENIED: Final = b"0x80070005"
 """E_ACCESSDENIED, which w32tm prints in every language."""
 
 
-@source("clock", SOURCE, "os.clockSynchronised", "os.clockOffsetMilliseconds", deadline_s=4.0)
+@source("clock", SOURCE, "os.clockSynchronised", "os.clockOffsetMilliseconds", limit_s=4.0)
 def read_clock(deadline: Deadline) -> Reading:
     output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline.at)
     if output.exit_code != 0:
@@ -47,6 +47,6 @@ def clock_reading(status: str) -> Reading:
     reason = "the time service does not report it"
     fields = (
         available("os.clockSynchronised", SOURCE, is_synchronised),
-        either("os.clockOffsetMilliseconds", SOURCE, offset, reason),
+        fact("os.clockOffsetMilliseconds", SOURCE, offset, reason),
     )
     return Reading(fields)

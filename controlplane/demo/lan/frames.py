@@ -73,9 +73,9 @@ def read_arp_request(body: bytes) -> ArpRequest | None:
 def read_ipv4(body: bytes) -> Ipv4 | None:
     if len(body) < _IPV4.size or body[0] >> 4 != 4:
         return None
-    header = (body[0] & 15) * 4
-    total = int.from_bytes(body[2:4], "big")
-    return Ipv4(body[12:16], body[16:20], body[9], body[header:total])
+    header_bytes = (body[0] & 15) * 4
+    total_bytes = int.from_bytes(body[2:4], "big")
+    return Ipv4(body[12:16], body[16:20], body[9], body[header_bytes:total_bytes])
 
 
 def read_tcp(body: bytes) -> Tcp | None:
@@ -87,7 +87,7 @@ def read_tcp(body: bytes) -> Tcp | None:
     return Tcp(source, destination, sequence, acknowledgement, flags, payload, options)
 
 
-def ethernet(destination: bytes, source: bytes, kind: int, body: bytes) -> bytes:
+def ethernet_frame(destination: bytes, source: bytes, kind: int, body: bytes) -> bytes:
     return destination + source + kind.to_bytes(2, "big") + body
 
 
@@ -95,39 +95,41 @@ def arp_reply(request: ArpRequest, mac: bytes) -> bytes:
     body = _ARP.pack(
         1, ETHERTYPE_IPV4, 6, 4, 2, mac, request.target, request.sender_mac, request.sender
     )
-    return ethernet(request.sender_mac, mac, ETHERTYPE_ARP, body)
+    return ethernet_frame(request.sender_mac, mac, ETHERTYPE_ARP, body)
 
 
-def ipv4(source: bytes, destination: bytes, protocol: int, body: bytes, ttl: int = 64) -> bytes:
+def ipv4_packet(
+    source: bytes, destination: bytes, protocol: int, body: bytes, ttl: int = 64
+) -> bytes:
     length = _IPV4.size + len(body)
-    bare = _IPV4.pack(0x45, 0, length, 0, 0, ttl, protocol, 0, source, destination)
-    return bare[:10] + checksum(bare).to_bytes(2, "big") + bare[12:] + body
+    header = _IPV4.pack(0x45, 0, length, 0, 0, ttl, protocol, 0, source, destination)
+    return header[:10] + checksum(header).to_bytes(2, "big") + header[12:] + body
 
 
-def tcp(source: bytes, destination: bytes, segment: Tcp) -> bytes:
+def tcp_packet(source: bytes, destination: bytes, segment: Tcp) -> bytes:
     """Return an IPv4 packet with a segment. A SYN segment gets the option MSS 1460."""
     options = _MSS_OPTION if segment.flags & SYN else b""
-    bare = (
+    data = (
         _TCP.pack(
             segment.source_port,
             segment.destination_port,
             segment.sequence & 0xFFFFFFFF,
             segment.acknowledgement & 0xFFFFFFFF,
-            (_TCP.size + len(options)) // 4 << 4,
+            (_TCP.size + len(options)) // 4 << 4,  # the header's length, in units of four bytes
             segment.flags,
-            65535,
-            0,
+            65535,  # the receive window
+            0,  # the checksum, which is inserted below
             0,
         )
         + options
         + segment.payload
     )
-    pseudo = source + destination + struct.pack("!HH", TCP, len(bare))
-    total = checksum(pseudo + bare)
-    return ipv4(source, destination, TCP, bare[:16] + total.to_bytes(2, "big") + bare[18:])
+    pseudo_header = source + destination + struct.pack("!HH", TCP, len(data))
+    data_checksum = checksum(pseudo_header + data).to_bytes(2, "big")
+    return ipv4_packet(source, destination, TCP, data[:16] + data_checksum + data[18:])
 
 
-def udp(
+def udp_packet(
     source: bytes, destination: bytes, source_port: int, destination_port: int, payload: bytes
 ) -> bytes:
     """Return an IPv4 packet with a UDP datagram.
@@ -135,7 +137,7 @@ def udp(
     The TTL is 255, as mDNS requires. The UDP checksum, which is optional in IPv4, is omitted.
     """
     header = _UDP.pack(source_port, destination_port, _UDP.size + len(payload), 0)
-    return ipv4(source, destination, UDP, header + payload, ttl=255)
+    return ipv4_packet(source, destination, UDP, header + payload, ttl=255)
 
 
 def echo_reply(packet: Ipv4) -> bytes:
@@ -143,14 +145,15 @@ def echo_reply(packet: Ipv4) -> bytes:
 
 
 def port_unreachable(packet: Ipv4) -> bytes:
-    quoted_bytes = ipv4(packet.source, packet.destination, packet.protocol, packet.body)[:28]
+    """Return the ICMP error. It quotes the header of ``packet`` and 8 bytes of its body."""
+    quoted_bytes = ipv4_packet(packet.source, packet.destination, packet.protocol, packet.body)[:28]
     return _icmp_reply(packet, b"\x03\x03\0\0\0\0\0\0" + quoted_bytes)
 
 
 def _icmp_reply(packet: Ipv4, body: bytes) -> bytes:
     """Return an ICMP reply to a packet. Adds the checksum, which must be 0 in ``body``."""
     body = body[:2] + checksum(body).to_bytes(2, "big") + body[4:]
-    return ipv4(packet.destination, packet.source, ICMP, body)
+    return ipv4_packet(packet.destination, packet.source, ICMP, body)
 
 
 def checksum(data: bytes) -> int:

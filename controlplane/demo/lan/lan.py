@@ -25,6 +25,8 @@ _MDNS_MAC = bytes.fromhex("01005e0000fb")
 _MDNS_PORT = 5353
 _WEB_PORTS = frozenset({80, 8008, 8080})
 _IPP_PORT = 631
+_ECHO_REQUEST = b"\x08"
+_FRAMES_PER_RUN = 64
 _WEB_PAGE = "HTTP/1.0 200 OK\r\nServer: lab/1.0\r\n\r\n<title>{title}</title>"
 _TLS_ALERT = b"\x15\x03\x01\x00\x02\x02\x28"  # fatal, handshake_failure (RFC 8446, section 6.2)
 
@@ -39,7 +41,7 @@ class TapLan:
     def __init__(self, plan: LanPlan, tap_fd: int) -> None:
         self._tap = tap_fd
         self._rng = random.Random()  # noqa: S311 - each run differs
-        self.play(plan)
+        self.use_plan(plan)
         # The frames to send: when each is due, its number, and the frame. The number keeps frames
         # that are due at the same time in order.
         self._due: list[tuple[float, int, bytes]] = []
@@ -47,7 +49,7 @@ class TapLan:
         self._last_arp: dict[bytes, float] = {}
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
 
-    def play(self, plan: LanPlan) -> None:
+    def use_plan(self, plan: LanPlan) -> None:
         """Replace the simulated hosts by the hosts of a plan."""
         self._hosts = {socket.inet_aton(host.address): host for host in plan.hosts}
         self._macs = {host.address: mac_bytes(host.mac) for host in plan.hosts}
@@ -64,7 +66,7 @@ class TapLan:
         ready, _, _ = select.select([self._tap, *watched], [], [], wait_s)
         if self._tap in ready:
             with suppress(BlockingIOError):
-                for _ in range(64):
+                for _ in range(_FRAMES_PER_RUN):
                     self.handle(os.read(self._tap, FRAME_MAX), time.monotonic())
         self._send_due(time.monotonic())
         return [ready_descriptor for ready_descriptor in ready if ready_descriptor != self._tap]
@@ -111,14 +113,14 @@ class TapLan:
             segment = frames.read_tcp(packet.body)
             answer = None if segment is None else self._answer(host, segment)
             if answer is not None:
-                reply = frames.tcp(packet.destination, packet.source, answer)
+                reply = frames.tcp_packet(packet.destination, packet.source, answer)
                 self._reply(host, frame, reply, now)
         elif packet.protocol == frames.UDP:
             if packet.body[2:4] == _MDNS_PORT.to_bytes(2, "big"):
                 self._handle_unicast_mdns(host, frame, packet, now)
                 return
             self._reply(host, frame, frames.port_unreachable(packet), now)
-        elif packet.protocol == frames.ICMP and packet.body[:1] == b"\x08":
+        elif packet.protocol == frames.ICMP and packet.body[:1] == _ECHO_REQUEST:
             self._reply(host, frame, frames.echo_reply(packet), now)
 
     def _answer(self, host: LanHost, segment: frames.Tcp) -> frames.Tcp | None:
@@ -133,9 +135,9 @@ class TapLan:
             return frames.Tcp(port, client, 0, ack, frames.RST | frames.ACK)
         if segment.payload:
             ack = segment.sequence + len(segment.payload)
-            text = _reply_of(host, port, segment.payload)
-            flags = frames.ACK | frames.PSH | frames.FIN if text else frames.ACK
-            return frames.Tcp(port, client, segment.acknowledgement, ack, flags, text)
+            data = _reply_of(host, port, segment.payload)
+            flags = frames.ACK | frames.PSH | frames.FIN if data else frames.ACK
+            return frames.Tcp(port, client, segment.acknowledgement, ack, flags, data)
         if segment.flags & frames.FIN:
             ack = segment.sequence + 1
             return frames.Tcp(port, client, segment.acknowledgement, ack, frames.ACK)
@@ -149,8 +151,8 @@ class TapLan:
             self._last_mdns[name] = now
             for host, payload in self._responder.answers(name):
                 source = socket.inet_aton(host.address)
-                body = frames.udp(source, _MDNS_GROUP, _MDNS_PORT, _MDNS_PORT, payload)
-                frame = frames.ethernet(
+                body = frames.udp_packet(source, _MDNS_GROUP, _MDNS_PORT, _MDNS_PORT, payload)
+                frame = frames.ethernet_frame(
                     _MDNS_MAC, self._macs[host.address], frames.ETHERTYPE_IPV4, body
                 )
                 self._send(host, frame, now + self._rng.uniform(0.02, 0.12))
@@ -167,14 +169,17 @@ class TapLan:
             for replying_host, answer in self._responder.answers(name):
                 if replying_host is host:
                     reply = payload[:2] + answer[2:]
-                    body = frames.udp(packet.destination, packet.source, _MDNS_PORT, port, reply)
+                    body = frames.udp_packet(
+                        packet.destination, packet.source, _MDNS_PORT, port, reply
+                    )
                     self._reply(host, frame, body, now)
 
     # ------------------------------------------------------------------ frames out
 
     def _reply(self, host: LanHost, frame: frames.Ethernet, packet: bytes, now: float) -> None:
         mac = self._macs[host.address]
-        self._send(host, frames.ethernet(frame.source, mac, frames.ETHERTYPE_IPV4, packet), now)
+        reply = frames.ethernet_frame(frame.source, mac, frames.ETHERTYPE_IPV4, packet)
+        self._send(host, reply, now)
 
     def _send(self, host: LanHost, frame: bytes, now: float) -> None:
         """Queue a reply with the host's delay, unless the request or the reply is lost.

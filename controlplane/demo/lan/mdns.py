@@ -18,6 +18,8 @@ _TTL_S = 120
 _PACKET_MAX = 8000
 _LABEL_MAX = 63
 _POINTER = 0xC0
+_HEADER_BYTES = 12
+_RESPONSE, _AUTHORITATIVE_RESPONSE = 0x8000, 0x8400
 ENUMERATION = b"_services._dns-sd._udp.local"
 """The name whose PTR records list the service types (RFC 6763, section 9)."""
 
@@ -29,19 +31,19 @@ def read_questions(payload: bytes) -> tuple[Name, ...]:
 
     Returns () for a response, and for a packet without a complete header.
     """
-    if len(payload) < 12:
+    if len(payload) < _HEADER_BYTES:
         return ()
     _, flags, count = struct.unpack_from("!HHH", payload)
-    if flags & 0x8000:
+    if flags & _RESPONSE:
         return ()
     names: list[Name] = []
-    offset = 12
+    offset = _HEADER_BYTES
     for _ in range(min(count, 256)):
         name, offset = _read_name(payload, offset)
         if not name:
             break
         names.append(tuple(label.lower() for label in name))
-        offset += 4
+        offset += 4  # the type and the class
     return tuple(names)
 
 
@@ -107,13 +109,15 @@ def _packets(blocks: Sequence[bytes], last: bytes) -> Iterator[bytes]:
 
 def _packet(blocks: Sequence[bytes]) -> bytes:
     body = b"".join(blocks)
-    return struct.pack("!HHHHHH", 0, 0x8400, 0, _count_records(body), 0, 0) + body
+    count = _count_records(body)
+    return struct.pack("!HHHHHH", 0, _AUTHORITATIVE_RESPONSE, 0, count, 0, 0) + body
 
 
 def _count_records(body: bytes) -> int:
     count = offset = 0
     while offset < len(body):
         _, offset = _read_name(body, offset)
+        # The data follows type (2 bytes), class (2), TTL (4) and length (2).
         (length,) = struct.unpack_from("!H", body, offset + 8)
         offset += 10 + length
         count += 1

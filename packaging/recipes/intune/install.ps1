@@ -7,9 +7,9 @@ param(
 )
 $ErrorActionPreference = 'Stop'
 $package = (Get-Item "$PSScriptRoot\venue-agent-*.msi").FullName
-$words = @(
+$arguments = @(
   '/i', "`"$package`"", '/qn', '/norestart', '/l*v', "`"$env:SystemRoot\Logs\venue-agent-msi.log`"",
   "BASE_URL=`"$($BaseUrl.AbsoluteUri.TrimEnd('/'))`"", "LOCATION_ID=`"$LocationId`"",
   "API_KEY_FILE=`"$PSScriptRoot\api-key.txt`""
 )
-exit (Start-Process msiexec.exe -ArgumentList $words -Wait -PassThru).ExitCode
+exit (Start-Process msiexec.exe -ArgumentList $arguments -Wait -PassThru).ExitCode

@@ -9,6 +9,6 @@ $code = $entries.GetSubKeyNames() | Where-Object { $_ -like '{*}' } |
   Where-Object { $entries.OpenSubKey($_).GetValue('DisplayName') -eq 'Venue agent' } |
   Select-Object -First 1
 if (-not $code) { exit 0 }
-$words = @('/x', $code, '/qn', '/norestart')
-if ($Purge) { $words += 'PURGE=1' }
-exit (Start-Process msiexec.exe -ArgumentList $words -Wait -PassThru).ExitCode
+$arguments = @('/x', $code, '/qn', '/norestart')
+if ($Purge) { $arguments += 'PURGE=1' }
+exit (Start-Process msiexec.exe -ArgumentList $arguments -Wait -PassThru).ExitCode

@@ -30,8 +30,8 @@ class CountedLan(TapLan):
         self.was_queried = False
         self.reset()
 
-    def play(self, plan: LanPlan) -> None:
-        super().play(plan)
+    def use_plan(self, plan: LanPlan) -> None:
+        super().use_plan(plan)
         self.traffic.use_plan(plan)
         assert isinstance(plan, LabPlan)
         self._filters_multicast = plan.filters_multicast

@@ -101,7 +101,7 @@ def _answer_control(lan: CountedLan, control: socket.socket) -> None:
     if question == b"reset":
         lan.reset()
     elif question.startswith(_PLAY):
-        lan.play(load_plan(Path(os.fsdecode(question.removeprefix(_PLAY)))))
+        lan.use_plan(load_plan(Path(os.fsdecode(question.removeprefix(_PLAY)))))
     control.sendto(json.dumps(counters_to_json(lan.counters)).encode(), sender)
 
 

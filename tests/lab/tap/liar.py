@@ -147,13 +147,13 @@ class Liar:
             host = _name(f"six-{n}", "local")
             records = [*_service(f"Six {n}", 631, host), _record(host, 28, source, _FLUSH)]
             packet = _udp_v6(source, GROUP_V6, self._response(records))
-            yield frames.ethernet(GROUP_MAC_V6, mac, 0x86DD, packet)
+            yield frames.ethernet_frame(GROUP_MAC_V6, mac, 0x86DD, packet)
 
     def unicast(self) -> Iterator[bytes]:
         for n in self._numbers:
             payload = self._response(self._one_service(n, self._address))
-            body = frames.udp(self._address, self._agent, PORT, PORT, payload)
-            yield frames.ethernet(AGENT_MAC, self._mac, frames.ETHERTYPE_IPV4, body)
+            body = frames.udp_packet(self._address, self._agent, PORT, PORT, payload)
+            yield frames.ethernet_frame(AGENT_MAC, self._mac, frames.ETHERTYPE_IPV4, body)
 
     def questions(self) -> Iterator[bytes]:
         for n in self._numbers:
@@ -189,8 +189,8 @@ class Liar:
         return struct.pack("!6H", number, 0x8400, 0, len(records), 0, 0) + b"".join(records)
 
     def _multicast(self, payload: bytes, source: bytes | None = None) -> bytes:
-        body = frames.udp(source or self._address, GROUP, PORT, PORT, payload)
-        return frames.ethernet(GROUP_MAC, self._mac, frames.ETHERTYPE_IPV4, body)
+        body = frames.udp_packet(source or self._address, GROUP, PORT, PORT, payload)
+        return frames.ethernet_frame(GROUP_MAC, self._mac, frames.ETHERTYPE_IPV4, body)
 
 
 KINDS: tuple[str, ...] = tuple(

@@ -25,13 +25,13 @@ fpr:::::::::99992222333344445555AAAABBBBCCCCDDDD9999:
 def test_release_file_has_the_hash_of_each_index_and_never_expires_by_default() -> None:
     publish = packaging_script("apt/publish.py")
     indices = {"main/binary-amd64/Packages": b"Package: venue-agent\n"}
-    text = publish.release(indices, ["amd64"], NOW)
+    text = publish.release_text(indices, ["amd64"], NOW)
     digest = hashlib.sha256(b"Package: venue-agent\n").hexdigest()
     assert f"SHA256:\n {digest} 21 main/binary-amd64/Packages\n" in text
     assert "\nDate: Mon, 23 Nov 2026 20:10:30 GMT\n" in text
     assert "\nAcquire-By-Hash: yes\n" in text
     assert "Valid-Until" not in text
-    limited = publish.release(indices, ["amd64"], NOW, valid_days=7)
+    limited = publish.release_text(indices, ["amd64"], NOW, valid_days=7)
     assert "\nValid-Until: Mon, 30 Nov 2026 20:10:30 GMT\n" in limited
 
 
@@ -39,13 +39,13 @@ def test_an_index_has_a_later_date_than_the_published_one(tmp_path: Path) -> Non
     """If two indices had the same date, apt would accept the older one again from an attacker."""
     publish = packaging_script("apt/publish.py")
     later = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(days=1)
-    (tmp_path / "Release").write_text(publish.release({}, ["amd64"], later))
+    (tmp_path / "Release").write_text(publish.release_text({}, ["amd64"], later))
     assert publish.next_date(tmp_path / "Release") == later + datetime.timedelta(seconds=1)
     assert publish.next_date(tmp_path / "none") < later
 
 
 def test_documented_origin_and_suite_are_those_of_the_release_file() -> None:
-    text = packaging_script("apt/publish.py").release({}, ["amd64"], NOW)
+    text = packaging_script("apt/publish.py").release_text({}, ["amd64"], NOW)
     assert "Origin: venue-agent\n" in text
     assert "Suite: stable\n" in text
     assert '"origin=venue-agent,suite=stable";' in documented("docs/install.md")["unattended"]
@@ -69,7 +69,7 @@ def test_published_package_cannot_be_replaced(tmp_path: Path) -> None:
     pool = tmp_path / "pool"
     publish.add_to_pool([package], pool)
     publish.add_to_pool([package], pool)
-    assert publish.architectures(pool) == ["amd64"]
+    assert publish.architectures_in(pool) == ["amd64"]
     package.write_bytes(b"another")
     with pytest.raises(SystemExit, match="already published with other content"):
         publish.add_to_pool([package], pool)
@@ -79,7 +79,7 @@ def test_published_package_cannot_be_replaced(tmp_path: Path) -> None:
 def test_sources_file_contains_the_key() -> None:
     publish = packaging_script("apt/publish.py")
     key = publish.Key("ABCD", "-----BEGIN-----\n\nmQ\n-----END-----\n")
-    text = publish.sources("https://packages.example.com/apt", ["amd64", "arm64"], key)
+    text = publish.sources_text("https://packages.example.com/apt", ["amd64", "arm64"], key)
     assert text.startswith("# Key: ABCD\nTypes: deb\nURIs: https://packages.example.com/apt\n")
     assert text.endswith("Signed-By:\n -----BEGIN-----\n .\n mQ\n -----END-----\n")
 

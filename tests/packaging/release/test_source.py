@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from release import ReleaseError
-from release.building import build_here, collect
+from release.building import build_on_this_machine, collect
 from release.make import check_key
 from release.source import Source, changelog_section, read_source, source_to_release
 
@@ -124,12 +124,12 @@ def test_packages_are_built_in_a_copy_with_the_commit_time(tmp_path: Path) -> No
     makefile = "msi:\n\t@mkdir dist; echo $$SOURCE_DATE_EPOCH > dist/a.msi\nbroken:\n\t@false\n"
     make_repository(checkout, {**FILES, "Makefile": makefile})
     source = read_source(checkout, "HEAD")
-    build_here(source, ["msi"], tmp_path / "copy")
+    build_on_this_machine(source, ["msi"], tmp_path / "copy")
     (package,) = collect(tmp_path / "copy/dist", tmp_path / "release", source)
     assert package.read_text() == f"{source.epoch}\n"
     assert package.with_name("a.msi.cdx.json").exists()
     with pytest.raises(ReleaseError, match="make broken ended with 2"):
-        build_here(source, ["broken"], tmp_path / "copy2")
+        build_on_this_machine(source, ["broken"], tmp_path / "copy2")
 
 
 def test_the_verification_needs_only_the_standard_library() -> None:

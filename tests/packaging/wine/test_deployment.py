@@ -24,7 +24,7 @@ from tests.paths import ROOT
 
 DOCUMENT = (ROOT / "docs/deployment.md").read_text()
 RECIPES = ROOT / "packaging/recipes"
-STARTERS = {"run_command", "start_command", "run_program", "_output_of", "ask"}
+STARTERS = {"run_command", "start_command", "run_program", "_output_of"}
 """The functions that start a program of the system."""
 NAME_IN_SCRIPTS = "GetValue('DisplayName') -eq 'Venue agent'"
 
@@ -117,7 +117,7 @@ def test_command_lines_and_paths_are_those_of_the_code() -> None:
     assert f"`venue-agent.exe {build_msi.SETUP} install`" in DOCUMENT
     assert f"`/{LaunchdService.state_path}`" in DOCUMENT
     assert f"Logs\\{build_msi.SETUP_LOG}" in DOCUMENT
-    for name in build_msi.PASSED:
+    for name in build_msi.PUBLIC_PROPERTIES:
         assert f"`{name}" in DOCUMENT, name
     unit = (ROOT / "agent/adapters/service_manager/venue-agent.service").read_text()
     assert "ExecStart=/usr/bin/venue-agent run --config /etc/venue-agent/config.toml" in unit
@@ -127,7 +127,7 @@ def test_command_lines_and_paths_are_those_of_the_code() -> None:
 def test_scripts_of_intune_name_the_product_and_the_properties_of_the_package() -> None:
     build_msi = script("windows/build_msi.py")
     install = (RECIPES / "intune/install.ps1").read_text()
-    for name in set(build_msi.PASSED) - {"PURGE"}:
+    for name in set(build_msi.PUBLIC_PROPERTIES) - {"PURGE"}:
         assert f"{name}=" in install, name
     for file in ("detect.ps1", "uninstall.ps1"):
         assert NAME_IN_SCRIPTS in (RECIPES / "intune" / file).read_text()

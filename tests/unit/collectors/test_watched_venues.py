@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.rules.learned_printers import NOTHING_LEARNED, update_memory
-from collectors.application.readers.network.watched_devices import DEADLINE_S, Search
+from collectors.application.readers.network.watched_devices import LIMIT_S, Search
 from collectors.contract import (
     DeviceState,
     Interface,
@@ -188,7 +188,7 @@ def test_the_snapshot_has_the_expected_state_of_each_device(seed: int) -> None:
     venue = venue_of(seed)
     expected = expectations(venue.devices, learned_on_the_first_day(venue))
     kernel = SimulatedKernel(venue.now, dict(venue.stale))
-    ends_s = kernel.now() + DEADLINE_S - 0.2
+    ends_s = kernel.now() + LIMIT_S - 0.2
     search = Search(expected, LOCAL, (), Resolver(kernel), kernel)
     answers = search.run(lambda: kernel.now() >= ends_s)
     assert {

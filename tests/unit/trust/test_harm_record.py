@@ -114,8 +114,8 @@ def frames_with_payload(mac: str, address: str, port: int, payload: bytes) -> li
     ]
     own_mac = mac_bytes("02:00:00:00:00:02")
     return [
-        frames.ethernet(
-            mac_bytes(mac), own_mac, frames.ETHERTYPE_IPV4, frames.tcp(source, target, s)
+        frames.ethernet_frame(
+            mac_bytes(mac), own_mac, frames.ETHERTYPE_IPV4, frames.tcp_packet(source, target, s)
         )
         for s in segments
     ]
@@ -167,6 +167,6 @@ def test_ipv6_to_terminals_and_excluded_devices_is_forbidden(
     traffic.use_plan(PLAN)
     packet = bytes(40) + b"x"
     traffic.check_frame(
-        frames.ethernet(mac_bytes(mac), mac_bytes("02:00:00:00:00:02"), 0x86DD, packet)
+        frames.ethernet_frame(mac_bytes(mac), mac_bytes("02:00:00:00:00:02"), 0x86DD, packet)
     )
     assert traffic.forbidden() == forbidden

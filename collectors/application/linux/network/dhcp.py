@@ -1,7 +1,7 @@
 """Reads the DHCP lease of each interface of Linux.
 
-The kernel knows how long an address remains valid, if the DHCP client has set a limit for it. Only
-the client knows the DHCP server.
+The kernel reports how long an address remains valid, if the DHCP client has set a limit for it.
+Only the client can report the DHCP server.
 """
 
 import ipaddress
@@ -141,7 +141,7 @@ def _dhcp_of_lease(
     if lease.duration_s == INFINITE:
         expires_at = math.inf
     elif address.valid_s is not None:
-        # The kernel knows about the latest renewal. A file may be out of date.
+        # The kernel has the latest renewal. A file may be out of date.
         expires_at, obtained_at = now + address.valid_s, now - address.age_s
     if expires_at is not None and expires_at != math.inf and lease.duration_s is not None:
         obtained_at = min(now, expires_at - lease.duration_s)
@@ -178,7 +178,7 @@ def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Addres
     # changed_at is in hundredths of a second since the machine started, modulo 2**32.
     _, valid_s, _, changed_at = _CACHEINFO.unpack_from(cache)
     age_s = (int(now_s * 100) - changed_at) % _TICKS_WRAP / 100
-    if age_s > _TICKS_WRAP / 200:  # changed_at is later: the two clocks differ
+    if age_s > _TICKS_WRAP / 100 / 2:  # changed_at is after now_s, because the two clocks differ
         age_s = 0.0
     return Address(
         names[index],

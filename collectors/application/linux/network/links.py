@@ -114,6 +114,7 @@ def read_wireless(
     wireless_by_name = {}
     for name in names:
         wireless = wireless_of(*wifi[name]) if name in wifi else Wireless()
+        # Other sources may have what nl80211 does not report.
         if wireless.status == "unsupported":
             wireless = replace(
                 wireless,

@@ -35,9 +35,10 @@ def parse_certificate(der: bytes) -> CertificateSummary:
     with warnings.catch_warnings(action="ignore"):
         try:
             certificate = x509.load_der_x509_certificate(der)
-            issued_at, expires = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+            issued_at = certificate.not_valid_before_utc
+            expires_at = certificate.not_valid_after_utc
             return CertificateSummary(
-                _issuer_of(certificate), issued_at.isoformat(), expires.isoformat()
+                _issuer_of(certificate), issued_at.isoformat(), expires_at.isoformat()
             )
         except (ValueError, x509.InvalidVersion):
             raise ValueError("not an X.509 certificate") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from collectors.application.source import all_absent, available, either, not_applicable
+from collectors.application.source import all_absent, available, fact, not_applicable
 from collectors.contract import Field, FieldStatus
 
 SOURCE: Final = "DHCP client"
@@ -16,7 +16,8 @@ LEASE_KEYS: Final = (
     "interface.dhcpLeaseObtainedAt",
     "interface.dhcpLeaseExpiresAt",
 )
-KEYS: Final = ("interface.ipv4Assignment", *LEASE_KEYS)
+ASSIGNMENT_KEY: Final = "interface.ipv4Assignment"
+KEYS: Final = (ASSIGNMENT_KEY, *LEASE_KEYS)
 INFINITE: Final = 0xFFFFFFFF
 """The duration of a lease that does not expire (RFC 2131, section 3.3)."""
 
@@ -57,19 +58,19 @@ def dhcp_fields(dhcp: Dhcp, addresses: Iterable[str]) -> tuple[Field, ...]:
         return _without_lease("static")
     server, obtained, expires = LEASE_KEYS
     return (
-        available(KEYS[0], SOURCE, "DHCP"),
-        either(server, SOURCE, dhcp.server, dhcp.reason, dhcp.status),
-        either(obtained, SOURCE, _timestamp(dhcp.obtained_at), dhcp.reason, dhcp.status),
+        available(ASSIGNMENT_KEY, SOURCE, "DHCP"),
+        fact(server, SOURCE, dhcp.server, dhcp.reason, dhcp.status),
+        fact(obtained, SOURCE, _timestamp(dhcp.obtained_at), dhcp.reason, dhcp.status),
         not_applicable(expires, SOURCE, "the lease does not expire")
         if dhcp.expires_at == math.inf
-        else either(expires, SOURCE, _timestamp(dhcp.expires_at), dhcp.reason, dhcp.status),
+        else fact(expires, SOURCE, _timestamp(dhcp.expires_at), dhcp.reason, dhcp.status),
     )
 
 
 def _without_lease(assignment: str) -> tuple[Field, ...]:
     reason = "no DHCP server assigned its address"
     return (
-        available(KEYS[0], SOURCE, assignment),
+        available(ASSIGNMENT_KEY, SOURCE, assignment),
         *all_absent(LEASE_KEYS, SOURCE, "not-applicable", reason),
     )
 

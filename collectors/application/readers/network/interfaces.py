@@ -11,7 +11,7 @@ import psutil
 from collectors.application.deadline import Deadline
 from collectors.application.readers.network.dhcp import Dhcp, dhcp_fields
 from collectors.application.readers.network.wireless import Wireless, wireless_fields
-from collectors.application.source import Reading, available, either, left_out, source
+from collectors.application.source import Reading, available, fact, left_out, source
 from collectors.contract import Field, InterfaceFields
 from collectors.shared.host.link_stats import read_link_stats
 from collectors.shared.text import clean_text
@@ -50,27 +50,25 @@ ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
 
 
 @source("interfaces", SOURCE, "network.interfaceCount")
-def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
+def read_interfaces(deadline: Deadline, read_links: ReadLinks) -> Reading:
     stats = read_link_stats()
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]
-    # One entry of an interface is its MAC.
+    # One entry of each interface is its MAC. The others are IP addresses.
     cut_count = sum(
         max(0, len(address_list) - ADDRESSES_MAX - 1) for address_list in addresses.values()
     )
-    known_links = links(names, deadline)
+    links = read_links(names, deadline)
     entries = tuple(
         InterfaceFields(
             clean_text(name, 64),
             (
-                *_state(name, stats[name], known_links),
+                *_state(name, stats[name], links),
                 *address_fields(addresses.get(name, [])),
-                *dhcp_fields(
-                    known_links.dhcp.get(name, Dhcp()), address_texts(addresses.get(name, []))
-                ),
+                *dhcp_fields(links.dhcp.get(name, Dhcp()), address_texts(addresses.get(name, []))),
                 *_counters(counters.get(name)),
-                *wireless_fields(known_links.wireless.get(name)),
+                *wireless_fields(links.wireless.get(name)),
             ),
         )
         for name in names
@@ -85,21 +83,19 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
     )
 
 
-def _state(name: str, stats: "psutil._ntp.snicstats", known_links: Links) -> tuple[Field, ...]:
+def _state(name: str, stats: "psutil._ntp.snicstats", links: Links) -> tuple[Field, ...]:
     not_reported = "the driver does not report it"
     # Drivers report 0 and 65535 for an unknown speed.
     speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
-    routes = known_links.default_routes
+    routes = links.default_routes
     has_route = None if routes is None else name in routes
     return (
-        either(
-            "interface.type", "system", known_links.types.get(name), "the system does not report it"
-        ),
+        fact("interface.type", "system", links.types.get(name), "the system does not report it"),
         available("interface.up", SOURCE, stats.isup),
-        either("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
-        either("interface.duplex", SOURCE, _DUPLEX.get(stats.duplex), not_reported),
-        either("interface.mtu", SOURCE, stats.mtu or None, not_reported),
-        either("interface.defaultRoute", "system", has_route, "the system does not report it"),
+        fact("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
+        fact("interface.duplex", SOURCE, _DUPLEX.get(stats.duplex), not_reported),
+        fact("interface.mtu", SOURCE, stats.mtu or None, not_reported),
+        fact("interface.defaultRoute", "system", has_route, "the system does not report it"),
     )
 
 
@@ -109,7 +105,7 @@ def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]
     mac = macs[0].lower().replace("-", ":") if macs else None
     known_mac = None if mac == "00:00:00:00:00:00" else mac
     return (
-        either("interface.macAddress", SOURCE, known_mac, "it has no MAC", "not-applicable"),
+        fact("interface.macAddress", SOURCE, known_mac, "it has no MAC", "not-applicable"),
         available("interface.addresses", SOURCE, address_texts(addresses)),
     )
 
@@ -138,6 +134,6 @@ def with_prefix(address: str, netmask: str | None) -> str | None:
 
 def _counters(counters: "psutil._ntp.snetio | None") -> tuple[Field, ...]:
     return tuple(
-        either(key, SOURCE, getattr(counters, name, None), "the system does not count it")
+        fact(key, SOURCE, getattr(counters, name, None), "the system does not count it")
         for key, name in COUNTERS
     )

@@ -8,7 +8,7 @@ from urllib.request import getproxies, getproxies_environment
 
 from collectors.application.deadline import Deadline
 from collectors.application.readers.network.name_servers import ANSWERS_KEY, WAIT_S, answers_field
-from collectors.application.source import Fields, absent, either, source, status_of, unsupported
+from collectors.application.source import Fields, absent, fact, source, status_of, unsupported
 from collectors.contract import Field
 from collectors.shared.host.resolv_conf import read_name_servers
 from collectors.shared.system_proxy import HAS_SETTINGS, script_address
@@ -26,7 +26,7 @@ ReadServers = Callable[[Deadline], tuple[str, ...]]
     "network.dnsServers",
     ANSWERS_KEY,
     *PROXY_KEYS,
-    deadline_s=RESOLVER_S,
+    limit_s=RESOLVER_S,
 )
 def read_resolver(
     deadline: Deadline, servers: ReadServers, service_url: str, origin: str = "resolv.conf"
@@ -43,7 +43,7 @@ def servers_field(servers: Iterable[str], origin: str) -> Field:
     """Return the name servers, without IPv6 zones."""
     addresses = tuple(dict.fromkeys(server.partition("%")[0] for server in servers))
     reason = "no name server is set"
-    return either("network.dnsServers", origin, addresses or None, reason, "not-applicable")
+    return fact("network.dnsServers", origin, addresses or None, reason, "not-applicable")
 
 
 def proxy_fields() -> Fields:
@@ -61,13 +61,13 @@ def _script_field() -> Field:
         address = script_address()
     except (OSError, ValueError) as error:
         return absent(key, SYSTEM_SETTINGS, *status_of(error))
-    return either(key, SYSTEM_SETTINGS, address, "no script is set", "not-applicable")
+    return fact(key, SYSTEM_SETTINGS, address, "no script is set", "not-applicable")
 
 
 def proxy_field(proxies: Mapping[str, str], origin: str) -> Field:
     """Return the proxy for the web as ``host:port``, without the user's name and password."""
     address, reason = host_and_port(_web_proxy(proxies)), "no proxy is set"
-    return either("network.proxy", origin, address, reason, "not-applicable")
+    return fact("network.proxy", origin, address, reason, "not-applicable")
 
 
 def _web_proxy(proxies: Mapping[str, str]) -> str:
@@ -92,5 +92,5 @@ def host_and_port(url: str) -> str | None:
     return f"{host}:{port}" if port else host
 
 
-def servers_of(root: Path, _: Deadline) -> tuple[str, ...]:
+def read_servers(root: Path, _: Deadline) -> tuple[str, ...]:
     return read_name_servers(root)

@@ -1,7 +1,7 @@
 """Tests whether and how fast the service can be reached, and who issued its certificate.
 
-It makes one name look-up, one connection and one TLS handshake, and sends no request. If the
-certificate is not trusted, it connects a second time to read the issuer.
+The probe makes one name look-up, one connection and one TLS handshake, and sends no request. If the
+certificate is not trusted, the probe connects a second time to read the issuer.
 """
 
 import socket
@@ -21,7 +21,7 @@ from collectors.application.source import (
     Reading,
     all_absent,
     available,
-    either,
+    fact,
     not_applicable,
     source,
 )
@@ -164,7 +164,7 @@ def _tls_fields(
         reason = f"the TLS handshake failed: {_describe(error)}"
         return all_absent(TLS_KEYS, SOURCE, "collection-failed", reason)
     return tuple(
-        either(key, SOURCE, value, "the handshake does not report it")
+        fact(key, SOURCE, value, "the handshake does not report it")
         for key, value in zip(TLS_KEYS, values, strict=True)
     )
 
@@ -203,6 +203,7 @@ def _describe(error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         return "the service's name does not resolve"
     if isinstance(error, TimeoutError):
+        # Only the errors of this collector have a text without an errno.
         return str(error) if str(error) and not error.errno else "no answer in time"
     if isinstance(error, ssl.SSLError):
         return error.reason or "TLS error"

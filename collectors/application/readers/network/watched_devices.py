@@ -17,7 +17,7 @@ from collectors.application.source import (
     Reading,
     all_absent,
     available,
-    either,
+    fact,
     source,
 )
 from collectors.contract import ApplicationJob, DeviceState
@@ -36,7 +36,7 @@ from collectors.shared.watched_devices import (
 )
 
 SOURCE: Final = "ARP"
-DEADLINE_S: Final = 9.2
+LIMIT_S: Final = 9.2
 """The neighbour table may have an older entry for a device that is gone. The kernel needs 8 s to
 find out that such a device does not answer."""
 KNOWN_TRIES: Final = 2
@@ -49,7 +49,7 @@ _TIME_UP: Final = "the time was up before its address had answered"
 ReadAnswers = Callable[[Sequence[Expectation], ApplicationJob, Deadline], Answers]
 
 
-@source("watched-devices", SOURCE, "device.watched", deadline_s=DEADLINE_S)
+@source("watched-devices", SOURCE, "device.watched", limit_s=LIMIT_S)
 def read_watched_devices(
     deadline: Deadline, job: ApplicationJob, *, answers: ReadAnswers | None = None
 ) -> Reading:
@@ -87,7 +87,7 @@ def device_fields(state: DeviceState) -> Fields:
     return (
         kind,
         available(present, SOURCE, state.state in ("present", "moved")),
-        *(either(key, SOURCE, value, reason, "not-applicable") for key, value, reason in values),
+        *(fact(key, SOURCE, value, reason, "not-applicable") for key, value, reason in values),
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.application.source import absent, either
+from collectors.application.source import absent, fact
 from collectors.contract import Field, FieldStatus
 
 KEYS: Final = (
@@ -57,7 +57,7 @@ def wireless_fields(wireless: Wireless | None) -> tuple[Field, ...]:
         wireless.rate_megabits,
     )
     return tuple(
-        either(key, "system", value, wireless.reason, wireless.status)
+        fact(key, "system", value, wireless.reason, wireless.status)
         for key, value in zip(KEYS, values, strict=True)
     )
 

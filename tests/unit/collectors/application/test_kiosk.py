@@ -19,7 +19,7 @@ from agent.wire.codec import validate
 from agent.wire.payloads.application import BrowserField
 from agent.wire.vocabulary import BrowserFieldKey
 from collectors.application import runner
-from collectors.application.collector import snapshot
+from collectors.application.collector import take_snapshot
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
 from collectors.application.kiosk.expression import VISIBILITY
 from collectors.application.kiosk.session import parse_answer
@@ -51,7 +51,7 @@ def _patient_runner(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def collect(url: str, max_duration_s: float = 5) -> ApplicationFacts:
-    return snapshot([read_kiosk_browser.bind(url)], max_duration_s, RecordingRun())
+    return take_snapshot([read_kiosk_browser.bind(url)], max_duration_s, RecordingRun())
 
 
 def assert_fits_the_contract(fields: tuple[Field, ...]) -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.application.collector import snapshot
-from collectors.application.kiosk.page_fields import PAGE_KEYS, of_page
+from collectors.application.collector import take_snapshot
+from collectors.application.kiosk.page_fields import PAGE_KEYS, page_reading
 from collectors.application.kiosk.policies import names_in_registry, parse_policies
 from collectors.application.kiosk.source import read_kiosk_page, read_kiosk_policies
 from collectors.contract import Field
@@ -35,7 +35,7 @@ def page_values(**changed: object) -> str:
 
 
 def state_of(url: str, max_duration_s: float = 5) -> dict[str, Field]:
-    facts = snapshot([read_kiosk_page.bind(url)], max_duration_s, RecordingRun())
+    facts = take_snapshot([read_kiosk_page.bind(url)], max_duration_s, RecordingRun())
     assert not facts.browser_fields
     assert "secret" not in repr(facts)
     assert sorted(field.key for field in facts.fields) == sorted(PAGE_KEYS)
@@ -121,7 +121,7 @@ def test_page_state_and_policies_do_not_apply_without_a_kiosk(tmp_path: Path) ->
 
 
 def policies(url: str, root: Path) -> Field:
-    (field,) = snapshot([read_kiosk_policies.bind(url, root)], 5, RecordingRun()).fields
+    (field,) = take_snapshot([read_kiosk_policies.bind(url, root)], 5, RecordingRun()).fields
     return field
 
 
@@ -202,4 +202,5 @@ def test_any_policy_file_is_read_or_refused(data: bytes, is_json: bool) -> None:
 )
 def test_any_page_has_every_key_or_is_refused(frame: dict[str, object], answer: str) -> None:
     with contextlib.suppress(ValueError):
-        assert sorted(field.key for field in of_page(frame, answer).fields) == sorted(PAGE_KEYS)
+        keys = [field.key for field in page_reading(frame, answer).fields]
+        assert sorted(keys) == sorted(PAGE_KEYS)

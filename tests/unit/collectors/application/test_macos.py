@@ -47,7 +47,7 @@ def test_usb_devices_are_parsed_up_to_macos_15() -> None:
     hub, printer = profiler.parse_usb(fixture("macos/usb.json"))
     assert (hub.vendor_id, hub.speed_megabits) == (0x05E3, 480.0)
     assert (printer.vendor_id, printer.product_id, printer.product) == (0x04B8, 0x0E15, "TM-T20II")
-    assert printer.place == "0x01130000"
+    assert printer.local_id == "0x01130000"
 
 
 def test_usb_devices_are_parsed_from_macos_26() -> None:
@@ -234,9 +234,9 @@ Ethernet Address: 00:00:5e:00:53:02
 
 
 def read_links(
-    monkeypatch: pytest.MonkeyPatch, ports: str, profile: readers.Profile = profile
+    monkeypatch: pytest.MonkeyPatch, ports: str, profile: readers.ReadProfile = profile
 ) -> Links:
-    monkeypatch.setattr(commands, "ask", lambda *_, deadline: ports)
+    monkeypatch.setattr(commands, "run_program", lambda *_, deadline: ports)
     monkeypatch.setattr(dhcp, "read_dhcp", lambda *_: {})
     return readers.read_links(("en0", "en1", "lo0"), DEADLINE, profile)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.linux import displays, usb
 from collectors.application.linux.edid import Screen, parse_edid
-from collectors.application.readers.peripherals import UsbDevice, guess, usb_reading
+from collectors.application.readers.peripherals import UsbDevice, guess_kind, usb_reading
 from tests.unit.collectors.application.fixtures import by_key, plant, values
 
 DEADLINE = Deadline.after(3600)
@@ -78,7 +78,7 @@ def test_usb_facts_of_a_machine_without_usb_are_not_applicable(tmp_path: Path) -
     ],
 )
 def test_the_kind_of_a_usb_device_is_guessed(device: UsbDevice, kind: str | None) -> None:
-    assert guess(device) == kind
+    assert guess_kind(device) == kind
 
 
 @given(st.binary())
@@ -174,4 +174,4 @@ def test_usb_devices_beyond_the_limit_are_counted() -> None:
     reading = usb_reading([UsbDevice(str(place)) for place in range(130)], "sysfs usb")
     assert values(reading.fields) == {"peripherals.usbCount": 130}
     assert len(reading.peripherals) == 128
-    assert reading.limitations == ("2 USB devices beyond 128 are not listed",)
+    assert reading.limitations == ("USB devices beyond the limit of 128, not listed: 2",)

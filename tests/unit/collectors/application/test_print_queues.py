@@ -67,7 +67,7 @@ def test_print_queues_beyond_the_limit_are_counted() -> None:
     queues = [Queue(f"q{n}", "idle", None, ()) for n in range(40)]
     reading = print_queues.queue_reading(queues, [])
     assert reading.truncated
-    assert reading.limitations == ("8 print queues beyond 32 are not listed",)
+    assert reading.limitations == ("print queues beyond the limit of 32, not listed: 8",)
 
 
 @given(st.binary())

@@ -70,7 +70,7 @@ def test_watched_programs_beyond_the_limit_are_counted() -> None:
     names = tuple(f"p{n}" for n in range(40))
     reading = processes.read_processes(DEADLINE, names, table=lambda _: (), wait=lambda _: None)
     assert reading.truncated
-    assert reading.limitations == ("8 watched programs beyond 32 are not listed",)
+    assert reading.limitations == ("watched programs beyond the limit of 32, not listed: 8",)
 
 
 @given(st.lists(st.text(), max_size=5))

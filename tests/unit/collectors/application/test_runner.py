@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from collectors.application.collector import snapshot
+from collectors.application.collector import take_snapshot
 from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, Source, Unreadable, available
 from tests.unit.collectors.application.fixtures import RecordingRun, by_key
@@ -40,7 +40,9 @@ def hung() -> Iterator[Callable[..., Source]]:
 
 
 def test_a_hanging_source_affects_only_its_own_fields(hung: Callable[..., Source]) -> None:
-    facts = snapshot([hung("stuck", "a.stuck"), single_field("fine", "a.fine")], 5, RecordingRun())
+    facts = take_snapshot(
+        [hung("stuck", "a.stuck"), single_field("fine", "a.fine")], 5, RecordingRun()
+    )
     fields = by_key(facts)
     assert fields["a.stuck"].status == "collection-failed"
     assert "time" in (fields["a.stuck"].reason or "")
@@ -50,7 +52,7 @@ def test_a_hanging_source_affects_only_its_own_fields(hung: Callable[..., Source
 
 @pytest.mark.medium
 def test_the_time_limit_of_the_job_applies_to_every_source(hung: Callable[..., Source]) -> None:
-    facts = snapshot([hung(f"s{n}", f"k.{n}", 3600) for n in range(20)], 0.8, RecordingRun())
+    facts = take_snapshot([hung(f"s{n}", f"k.{n}", 3600) for n in range(20)], 0.8, RecordingRun())
     assert len(facts.fields) == 20
     assert len(facts.failures) == 20
 
@@ -67,7 +69,7 @@ def test_the_time_limit_of_the_job_applies_to_every_source(hung: Callable[..., S
     ],
 )
 def test_error_is_classified_with_a_reason(error: Exception, status: str, is_failure: bool) -> None:
-    facts = snapshot(
+    facts = take_snapshot(
         [raising("bad", "a.bad", error), single_field("ok", "a.ok")], 5, RecordingRun()
     )
     field = by_key(facts)["a.bad"]
@@ -81,14 +83,14 @@ def test_error_is_classified_with_a_reason(error: Exception, status: str, is_fai
 
 def test_a_key_that_a_source_does_not_return_is_in_the_snapshot_as_failed() -> None:
     source = Source("half", "test", ("a.one", "a.two"), single_field("half", "a.one").read)
-    fields = by_key(snapshot([source], 5, RecordingRun()))
+    fields = by_key(take_snapshot([source], 5, RecordingRun()))
     assert fields["a.two"].status == "collection-failed"
 
 
 def test_each_checkpoint_has_every_key(hung: Callable[..., Source]) -> None:
     run = RecordingRun()
     sources = [single_field("a", "k.a"), hung("b", "k.b"), single_field("c", "k.c")]
-    snapshot(sources, 5, run)
+    take_snapshot(sources, 5, run)
     assert 2 <= len(run.checkpoints) <= 3
     for facts in run.checkpoints:
         assert [field.key for field in facts.fields] == ["k.a", "k.b", "k.c"]
@@ -96,7 +98,7 @@ def test_each_checkpoint_has_every_key(hung: Callable[..., Source]) -> None:
 
 
 def test_a_cancelled_run_returns_its_facts_so_far(hung: Callable[..., Source]) -> None:
-    facts = snapshot(
+    facts = take_snapshot(
         [single_field("a", "k.a"), hung("b", "k.b", 3600)], 3600, RecordingRun(cancel_at=1)
     )
     assert facts.cancelled
@@ -107,5 +109,5 @@ def test_a_cancelled_run_returns_its_facts_so_far(hung: Callable[..., Source]) -
 
 def test_the_duration_is_measured() -> None:
     before_s = time.monotonic()
-    facts = snapshot([single_field("a", "k.a")], 5, RecordingRun())
+    facts = take_snapshot([single_field("a", "k.a")], 5, RecordingRun())
     assert 0 <= facts.duration_ms <= (time.monotonic() - before_s) * 1000 + 1

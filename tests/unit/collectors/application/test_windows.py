@@ -141,7 +141,7 @@ def test_devices_of_one_kind_have_distinct_ids() -> None:
         usb_row("VID_0C2E&PID_0B61&MI_00"),
     )
     usb_devices = devices.parse_usb(script.Section(rows))
-    assert [(usb_device.place, usb_device.serial) for usb_device in usb_devices] == [
+    assert [(usb_device.local_id, usb_device.serial) for usb_device in usb_devices] == [
         *(("04b8-0e15", None), ("04b8-0e15-2", None)),
         *(("05f9-2204-aa", "aa"), ("05f9-2204-bb", "bb")),
         ("0c2e-0b61", None),

@@ -17,13 +17,13 @@ from collectors.shared.print_jobs import parse_jobs
 from controlplane.client.errors import CommandError
 from controlplane.demo import directory
 from controlplane.demo.lan.plan import LanService
-from controlplane.demo.spooler import answer
+from controlplane.demo.spooler import reply_to
 from controlplane.demo.venue import QUEUES, UUIDS, VENUE
 
 
 def ask(operation: int) -> ipp.Response:
     request = ipp.encode_request(operation, requested=("all",))
-    return ipp.decode_response(answer(request, QUEUES, time.time()))
+    return ipp.decode_response(reply_to(request, QUEUES, time.time()))
 
 
 def test_the_spooler_of_the_demo_lists_its_queues() -> None:
@@ -43,7 +43,7 @@ def test_the_print_job_of_the_bar_is_stuck_in_the_demo() -> None:
 
 @given(st.binary(max_size=64))
 def test_the_spooler_of_the_demo_answers_any_request(body: bytes) -> None:
-    assert ipp.decode_response(answer(body, QUEUES, 0)).is_successful
+    assert ipp.decode_response(reply_to(body, QUEUES, 0)).is_successful
 
 
 def test_the_uuid_of_the_bar_printer_is_at_a_new_address() -> None:

@@ -123,7 +123,7 @@ def test_mounts_beyond_the_limit_are_counted() -> None:
     listed = [Mount(f"/m{n}", "ext4", False) for n in range(40)]
     reading = disk_space.read_disk_space(DEADLINE, lambda: listed, lambda _, __: {})
     assert reading.truncated
-    assert reading.limitations == ("8 mounts beyond 32 are not listed",)
+    assert reading.limitations == ("mounts beyond the limit of 32, not listed: 8",)
 
 
 def test_df_returns_the_space_of_this_machine() -> None:

@@ -36,17 +36,17 @@ def test_name_servers_are_read_from_resolv_conf_or_from_the_file_of_systemd_reso
     tmp_path: Path,
 ) -> None:
     root = plant(tmp_path, {"etc/resolv.conf": "# x\nnameserver 127.0.0.53\noptions edns0\n"})
-    assert resolver.servers_of(root, DEADLINE) == ("127.0.0.53",)
+    assert resolver.read_servers(root, DEADLINE) == ("127.0.0.53",)
     upstream = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
     plant(root, {"run/systemd/resolve/resolv.conf": upstream})
-    assert resolver.servers_of(root, DEADLINE) == ("192.168.1.1", "fe80::1%eth0")
-    field = resolver.servers_field(resolver.servers_of(root, DEADLINE), "resolv.conf")
+    assert resolver.read_servers(root, DEADLINE) == ("192.168.1.1", "fe80::1%eth0")
+    field = resolver.servers_field(resolver.read_servers(root, DEADLINE), "resolv.conf")
     assert field.value == ("192.168.1.1", "fe80::1")
 
 
 def test_name_servers_are_not_applicable_if_none_is_set(tmp_path: Path) -> None:
     reading = resolver.read_resolver(
-        DEADLINE, lambda _: resolver.servers_of(tmp_path, DEADLINE), ""
+        DEADLINE, lambda _: resolver.read_servers(tmp_path, DEADLINE), ""
     )
     assert by_key(reading)["network.dnsServers"].status == "not-applicable"
 

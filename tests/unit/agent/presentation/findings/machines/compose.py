@@ -198,7 +198,7 @@ def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[F
     fake_connections(machine, patch)
     patch.setattr(runner, "in_background", at_once)
     context = ReportContext(REPORT_ID, FINISHED_AT, identity(), environment())
-    snapshot = collector.snapshot(sources_of(machine, root), 3600, RecordingRun())
+    snapshot = collector.take_snapshot(sources_of(machine, root), 3600, RecordingRun())
     snapshot = replace(snapshot, started_at=STARTED_AT)
     job = NetworkJob(devices=machine.devices)
     network = facts_of(collected(machine), job, cancelled=machine.is_cancelled, final=True)
@@ -241,7 +241,7 @@ def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
     }
     if is_linux:
         replacements["clock"] = clock.read_clock.bind(root, clock.adjtimex)  # see fake_libraries
-    return [replace(replacements.get(source.name, source), deadline_s=3600) for source in sources]
+    return [replace(replacements.get(source.name, source), limit_s=3600) for source in sources]
 
 
 def macs_of(machine: Machine) -> dict[str, str | None]:
