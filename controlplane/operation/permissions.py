@@ -34,9 +34,9 @@ WRITING: Final[Collection[Role]] = ("owner", "manager")
 
 
 def hash_secret(text: str) -> str:
-    """Return the hash that is stored instead of a key or a token.
+    """Return the hash that is stored instead of a key, a token or a code.
 
-    Plain SHA-256 is enough: keys and tokens have at least 256 random bits and cannot be guessed.
+    Plain SHA-256 is enough: they have at least 80 random bits and cannot be guessed.
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

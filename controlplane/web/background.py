@@ -167,7 +167,7 @@ async def poll_changes(core: Core) -> None:
 
     changes = await core.read(work)
     core.keys.apply_poll(changes.revoked, changes.versions, polled_at_s)
-    changed_credentials = core.streams.changed(changes.versions)
+    changed_credentials = core.streams.find_changed(changes.versions)
     core.feeds.notify(
         (
             *changes.revoked,

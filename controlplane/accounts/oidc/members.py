@@ -3,8 +3,8 @@
 An account is linked with the provider's user when the user signs in for the first time. The
 provider must be trusted for the domain of the verified e-mail address. A session of the provider
 has access only to the memberships that the provider manages. A session that began with a password
-has access only to the memberships that no provider manages (`Membership.managed_by`). So an account
-that someone else created under the address before is harmless.
+has access only to the memberships that no provider manages (`Membership.managed_by`). So it does no
+harm if someone else created an account with the address earlier.
 """
 
 from collections.abc import Mapping
@@ -30,10 +30,10 @@ from controlplane.storage.account_tables import Identity, Membership, User
 def find_or_create_user(
     session: Session, provider: IdentityProvider, claims: Claims, now: datetime
 ) -> User | None:
-    """Set the memberships that the user's groups give, and return the user of a sign-in.
+    """Return the user of a sign-in, and set the memberships that the user's groups give.
 
-    Returns None if no group of the user has a role. The user's memberships that the
-    provider managed have then ended.
+    If no group of the user has a role, end the memberships that the provider manages, and return
+    None.
 
     Raises:
         ProviderRefusedError: the provider may not sign in this user.

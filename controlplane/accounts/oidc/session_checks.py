@@ -93,17 +93,17 @@ def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> Non
     sessions.end(session, row.id, user.id)
 
 
-def suspend(session: Session, check: DueCheck, now: datetime) -> None:
-    """Handle a check without an answer of the provider.
+def retry_later(session: Session, check: DueCheck, now: datetime) -> None:
+    """Check a session again later, because its provider did not answer.
 
     The check is due again after `RETRY`, or earlier if the session becomes invalid before that. If
-    the session is invalid already, a change of permissions is stored, so that the session's open
-    streams end.
+    the session is invalid already, the version of the user's permissions is incremented, so that
+    the session's open streams end.
     """
     row = session.get(SignInSession, check.session_id)
     if row is None or row.verified_until is None:
         return
     if row.verified_until <= now:
-        users.note_change(session, row.user_id)
+        users.increment_permissions_version(session, row.user_id)
     else:
         row.verify_at = min(now + RETRY, row.verified_until)

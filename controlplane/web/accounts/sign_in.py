@@ -24,7 +24,7 @@ from controlplane.accounts.messages import EmptyRequest, SignedOut, SignInReply,
 from controlplane.accounts.passwords import require_valid_length
 from controlplane.accounts.second_factor import pending
 from controlplane.accounts.throttle import Attempt, network_of
-from controlplane.accounts.users import find_user, note_change
+from controlplane.accounts.users import find_user, increment_permissions_version
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call, user_subject
 from controlplane.operation.bodies import parse_body
@@ -280,7 +280,7 @@ def _finish(session: Session, caller: Caller, attempt: Attempt) -> int:
     session_ids = session.scalars(other_sessions).all()
     for each in session_ids:
         sessions.end(session, each, caller.owner_id)
-    note_change(session, caller.owner_id)
+    increment_permissions_version(session, caller.owner_id)
     return len(session_ids)
 
 

@@ -135,7 +135,7 @@ async def find_view(core: Core, oauth_request: OAuthRequest, token: str | None) 
     def work(session: Session) -> View:
         from controlplane.accounts.oauth.authorization_server import Server
 
-        client = Server(session, now, oauth_request.issuer).check(oauth_request)
+        client = Server(session, now, oauth_request.issuer).require_valid(oauth_request)
         session_match = token and permissions.caller_of_session(
             session, permissions.hash_secret(token), now
         )
@@ -186,7 +186,7 @@ async def _answer(
 
         assert caller.owner_id is not None  # noqa: S101 - a session has a user
         server = Server(session, now, oauth_request.issuer)
-        client = server.check(oauth_request)
+        client = server.require_valid(oauth_request)
         user = None
         if organization_id is not None:
             lock_user(session, caller.owner_id)

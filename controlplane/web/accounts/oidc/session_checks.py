@@ -46,7 +46,9 @@ async def _check(
             if check.provider not in unavailable:
                 log.warning("%s did not confirm a session: %s", check.provider, error)
             unavailable.add(check.provider)
-            await core.write(lambda session: session_checks.suspend(session, check, core.clock()))
+            await core.write(
+                lambda session: session_checks.retry_later(session, check, core.clock())
+            )
         except ProviderRefusedError as error:
             reason = str(error)
             await core.write(
