@@ -83,7 +83,10 @@ def page(
 
 
 def pages_of(query: Select[Any], order: Order, limit: int) -> Select[Any]:
-    """Return the statement for pages in this order, without the condition of a cursor."""
+    """Return the statement for pages in this order, without the condition of a cursor.
+
+    It selects one row more than a page has, which shows whether there is a next page.
+    """
     columns = [column for column in (order.column, order.position) if column is not None]
     query = query.order_by(
         *(column.desc() if order.is_descending else column for column in columns)

@@ -7,7 +7,7 @@ membership.
 """
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -25,10 +25,9 @@ from controlplane.storage.account_tables import (
     User,
 )
 from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
+from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import ApiKey
 
-IDS_A_STEP: Final = 500
-"""Maximum number of ids in one query."""
 WRITING: Final[Collection[Role]] = ("owner", "manager")
 """The roles with write access. A viewer can only read."""
 
@@ -44,7 +43,7 @@ def hash_secret(text: str) -> str:
 def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID, Caller]:
     """Return the callers by the id of their credential. Ended credentials are left out."""
     callers_by_id: dict[UUID, Caller] = {}
-    for step in _steps(ids):
+    for step in in_steps(ids):
         keys = map(_key_caller, session.execute(_KEYS_BY_ID, {"ids": step}))
         callers_by_id.update({key.key_id: key for key in keys if key is not None})
         other_ids = [key_id for key_id in step if key_id not in callers_by_id]
@@ -75,7 +74,7 @@ def callers_of_key_hashes(session: Session, hashes: Sequence[str]) -> dict[str, 
 def caller_of_session(
     session: Session, token_hash: str, now: datetime
 ) -> tuple[Caller, datetime] | None:
-    """Return the caller of a session and when it was last used.
+    """Return the caller of a session, and the time of the session's last use.
 
     Returns None if the session is unknown or not valid.
     """
@@ -129,24 +128,18 @@ def renewed_caller(session: Session, caller: Caller, now: datetime) -> Caller:
 def permission_versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
     """Return the versions of the permissions of users. Deleted users are missing."""
     versions_by_user: dict[UUID, int] = {}
-    for step in _steps(owners):
+    for step in in_steps(owners):
         query = select(User.id, User.permissions_version).where(User.id.in_(step))
         versions_by_user.update({row.id: row.permissions_version for row in session.execute(query)})
     return versions_by_user
 
 
-def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:
-    """Yield the ids in groups that fit into one query."""
-    all_ids = list(ids)
-    return (all_ids[first : first + IDS_A_STEP] for first in range(0, len(all_ids), IDS_A_STEP))
-
-
 def _credentials(
     table: Any, user_id: Any, *columns: Any, is_outer: bool = False
 ) -> Select[*tuple[Any, ...]]:
-    """Select credentials with the memberships that restrict them, by two joins on primary keys.
+    """Select credentials with their users and memberships, by two joins on primary keys.
 
-    ``is_outer`` includes credentials without a user.
+    ``bounds`` are the locations of the membership. ``is_outer`` includes credentials without user.
     """
     is_member = and_(
         _memberships.user_id == user_id, _memberships.organization_id == table.organization_id
@@ -222,7 +215,7 @@ def _key_caller(row: Row[*tuple[Any, ...]]) -> Caller | None:
     if row.owner_id is None:
         return Caller(row.id, row.organization_id, row.can_write, frozenset(row.locations))
     if row.role is None or row.permissions_version is None:
-        return None
+        return None  # the membership has ended, or the user was deleted
     can_write = row.can_write and row.role in WRITING
     return _member_caller(row, "api_key", can_write, intersect_locations(row.locations, row.bounds))
 

@@ -146,8 +146,8 @@ class PrinterProblem(Base):
 class DeviceFinding(Base):
     """A finding in the newest report of one kind from a device that is not revoked.
 
-    The rules judge each report with content. After a report without content, the findings of the
-    report before it remain.
+    The rules are applied to each report with content (the report is then *judged*). After a report
+    without content, the findings of the report before it remain.
 
     Attributes:
         rule: code of the rule (`agent.presentation.findings`).
