@@ -40,7 +40,7 @@ async def _check(
     async with turns:
         try:
             if check.provider in unavailable:
-                raise ProviderUnavailableError("it did not answer before")
+                raise ProviderUnavailableError("the provider did not answer before")
             await _ask(core, check)
         except ProviderUnavailableError as error:
             if check.provider not in unavailable:
@@ -61,7 +61,7 @@ async def _ask(core: Core, check: DueCheck) -> None:
     client = core.identity_providers.get(check.provider)
     if client is None:
         raise ProviderRefusedError("the identity provider is no longer configured")
-    answer = await client.ask_again(
+    answer = await client.revalidate(
         check.access_token, check.refresh_token, check.subject, core.clock()
     )
     provider, tokens = client.provider, (answer.access_token, answer.refresh_token)
