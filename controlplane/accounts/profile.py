@@ -68,7 +68,7 @@ def profile(context: RequestContext, _body: messages.EmptyRequest) -> messages.P
             record_of(messages.SessionRecord, row, is_this=row.id == context.caller.key_id)
             for row in sessions.valid_sessions(session, user.id, context.now)
         ),
-        keys=tuple(record_of(messages.KeyRecord, row) for row in _keys(context, user.id)),
+        keys=tuple(record_of(messages.KeyRecord, row) for row in _valid_keys(context, user.id)),
     )
 
 
@@ -89,7 +89,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
         raise foreign_location()
     require_known(context, body.locations)
     keys_max = KEYS_MAX if caller.can_write else VIEWER_KEYS_MAX
-    if len(_keys(context, user.id)) >= keys_max:
+    if len(_valid_keys(context, user.id)) >= keys_max:
         detail = f"your role's limit of keys is {keys_max}: revoke one first"
         raise conflict("too_many_keys", detail)
     key = key_store.new_key(name=body.name, locations=body.locations)
@@ -164,7 +164,7 @@ def _user(context: RequestContext, *, lock: bool = False) -> User:
     return context.session.get_one(User, context.caller.owner_id, with_for_update=lock or None)
 
 
-def _keys(context: RequestContext, user_id: UUID) -> list[ApiKey]:
+def _valid_keys(context: RequestContext, user_id: UUID) -> list[ApiKey]:
     query = select(ApiKey).where(
         ApiKey.owner_id == user_id,
         ApiKey.organization_id == context.caller.organization_id,

@@ -168,7 +168,7 @@ def members(session: Session, organization_id: str) -> list[Member]:
     return [Member(*row) for row in session.execute(query).all()]
 
 
-def addresses(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+def email_addresses(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
     """Return the e-mail address of each existing user, by user id."""
     query = select(User.id, User.email).where(User.id.in_(list(ids)))
     return {row.id: row.email for row in session.execute(query)}

@@ -206,6 +206,7 @@ async def _ping(notifier: Notifier) -> None:
 
 
 async def _sweep(core: Core) -> None:
+    """Expire requests, delete old challenges, stop counting old reports, and revoke unused keys."""
     now = core.clock()
     expired_count, deleted_count = await core.write(lambda session: sweep(session, now))
     if expired_count or deleted_count:

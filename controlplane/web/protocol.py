@@ -39,6 +39,7 @@ BODY_AWAITED_S = 5
 slow bodies, most of these connections are closed before that, which takes little processor time.
 Only bodies are awaited that uvicorn reads before the application does."""
 ADDRESS_MAX: Final = 64
+"""Maximum length of an address in ``X-Forwarded-For``. Longer texts are cut off."""
 _SILENT: Final = logging.Logger("silent", logging.CRITICAL)
 _RESET: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 """The value of SO_LINGER that resets a connection when it is closed: on, with 0 seconds."""

@@ -126,6 +126,8 @@ class ConsentingUser:
 
 
 class Request(OAuth2Request):  # type: ignore[misc]
+    """A request of a client, with the interface that Authlib requires."""
+
     def __init__(self, oauth_request: OAuthRequest) -> None:
         super().__init__(oauth_request.method, oauth_request.issuer + oauth_request.path)
         self.payload = BasicOAuth2Payload(dict(oauth_request.parameters))

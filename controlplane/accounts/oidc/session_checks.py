@@ -47,6 +47,7 @@ def reserve_due(session: Session, now: datetime) -> Sequence[DueCheck]:
     rows = session.scalars(due.with_for_update(skip_locked=True)).all()
     for row in rows:
         row.verify_at = now + RETRY
+    # In a row with `verify_at`, the provider, the subject and the access token are not None.
     return [
         DueCheck(
             row.id, row.provider or "", row.subject or "", row.access_token or "", row.refresh_token

@@ -100,7 +100,7 @@ async def note_refused(core: Core, user: User | None, address: str, reason: str)
     wrong field.
     """
     now = core.clock()
-    detail = core.refused_sign_ins.describe(None if user is None else user.id, reason)
+    detail = core.refused_sign_ins.count_and_describe(None if user is None else user.id, reason)
 
     def work(session: Session) -> None:
         unknown = Actor("unknown", None, "", address=address)

@@ -88,8 +88,9 @@ async def end_own_session(core: Core, request: Request) -> None:
                 session, permissions.hash_secret(token), now
             )
             if session_match is not None:
-                event = Event("session.sign_out", Subject("session", str(session_match[0].key_id)))
-                note_call(session, session_match[0], event, address=address, now=now)
+                caller, _ = session_match
+                event = Event("session.sign_out", Subject("session", str(caller.key_id)))
+                note_call(session, caller, event, address=address, now=now)
             sessions.end_by_token(session, token)
 
         await core.write(work)

@@ -175,7 +175,7 @@ def _schemas(interface: Interface) -> tuple[dict[Key, Json], Json]:
                 components[name] = operation.body_schema(components[name])
             if operation.method == "GET":  # The operation lists these fields as parameters.
                 schemas[key] = components[name]
-    for operation in operations:
+    for operation in operations:  # Models of parameters are no components.
         if operation.method == "GET" and operation.body is not None:
             components.pop(operation.body.__name__, None)
     return schemas, {name: readable(schema) for name, schema in sorted(components.items())}
