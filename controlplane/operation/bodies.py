@@ -1,4 +1,4 @@
-"""Parsing of request bodies into models of the contract. Errors are raised as refusals.
+"""Parses request bodies into models of the contract. Errors are raised as refusals.
 
 JSON is parsed strictly (RFC 8259): UTF-8, no duplicate keys, no NaN, an object at the top level.
 Errors name a field by its path on the wire, such as ``report.endpoints.0.port``.

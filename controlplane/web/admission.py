@@ -157,7 +157,8 @@ async def admit(
 
 def require_method(request: Request, *methods: str) -> None:
     if request.method not in methods:
-        detail = f"only {' and '.join(methods)} is served here"
+        verb = "is" if len(methods) == 1 else "are"
+        detail = f"only {' and '.join(methods)} {verb} served here"
         raise method_not_allowed(", ".join(methods), detail)
 
 

@@ -90,7 +90,9 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     if token is None or caller is None:
         return _redirect_to_page(oauth_request)
     if not hmac.compare_digest(proof(token, oauth_request.query), fields.get("proof", "").encode()):
-        raise foreign_origin("this decision does not belong to the page that you were shown")
+        raise foreign_origin(
+            "this decision does not belong to the page that you were shown: open the page again"
+        )
     decision = fields.get("decision")
     if decision == "switch":  # the user wants to sign in with a different account
         await core.write(lambda session: sessions.end_by_token(session, token))
