@@ -76,7 +76,7 @@ class RateLimit:
         """Return a token that `take` has taken."""
         self.charge(key, -1)
 
-    def wait(self, key: Hashable) -> int:
+    def overdrawn_s(self, key: Hashable) -> int:
         """Return the whole seconds until the bucket is no longer overdrawn (`charge`), or 0."""
         if self._rate_per_s <= 0:
             return 0
@@ -132,10 +132,10 @@ class Fairness:
         if self._under_way[caller.key_id] >= self._settings.calls_at_once:
             raise rate_limited(spread(1))
         wait_s = (
-            self._processing.wait(caller.key_id)
-            or self._call_time.wait(caller.key_id)
+            self._processing.overdrawn_s(caller.key_id)
+            or self._call_time.overdrawn_s(caller.key_id)
             or self._calls.take(caller.key_id)
-            or self._organizations_call_time.wait(_call_time_key(caller))
+            or self._organizations_call_time.overdrawn_s(_call_time_key(caller))
             or self._organizations_calls.take(caller.organization_id)
         )
         if wait_s:

@@ -7,7 +7,7 @@ membership.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -25,9 +25,10 @@ from controlplane.storage.account_tables import (
     User,
 )
 from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
-from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import ApiKey
 
+IDS_A_STEP: Final = 500
+"""Maximum number of ids in one query."""
 WRITING: Final[Collection[Role]] = ("owner", "manager")
 """The roles with write access. A viewer can only read."""
 
@@ -43,7 +44,7 @@ def hash_secret(text: str) -> str:
 def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID, Caller]:
     """Return the callers by the id of their credential. Ended credentials are left out."""
     callers_by_id: dict[UUID, Caller] = {}
-    for step in in_steps(ids):
+    for step in _steps(ids):
         keys = map(_key_caller, session.execute(_KEYS_BY_ID, {"ids": step}))
         callers_by_id.update({key.key_id: key for key in keys if key is not None})
         other_ids = [key_id for key_id in step if key_id not in callers_by_id]
@@ -128,10 +129,16 @@ def renewed_caller(session: Session, caller: Caller, now: datetime) -> Caller:
 def permission_versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
     """Return the versions of the permissions of users. Deleted users are missing."""
     versions_by_user: dict[UUID, int] = {}
-    for step in in_steps(owners):
+    for step in _steps(owners):
         query = select(User.id, User.permissions_version).where(User.id.in_(step))
         versions_by_user.update({row.id: row.permissions_version for row in session.execute(query)})
     return versions_by_user
+
+
+def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:
+    """Yield the ids in groups that fit into one query."""
+    all_ids = list(ids)
+    return (all_ids[first : first + IDS_A_STEP] for first in range(0, len(all_ids), IDS_A_STEP))
 
 
 def _credentials(

@@ -51,8 +51,8 @@ SIGN_INS_BURST = 30
 reach the database."""
 SQLITE_CALLS_MAX = 3
 """Maximum number of calls that read or write an SQLite database at once. The driver releases the
-interpreter lock for each row. The more calls run at once, the more often threads pass on this lock:
-a call with 80 rows takes a third less processor time than with seven calls at once."""
+interpreter lock for each row. The more calls run at once, the more often threads pass on this lock.
+With three calls at once, a call with 80 rows takes a third less processor time than with seven."""
 
 
 class Transact(Protocol):

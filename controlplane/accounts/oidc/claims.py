@@ -181,8 +181,8 @@ def _has_too_many_groups(claims: Mapping[str, Any], groups_claim: str) -> bool:
     groups.
 
     Args:
-        claims: of one document. ``_claim_names`` is defined in OpenID Connect Core, 5.6.2, and
-            ``hasgroups`` by Entra ID.
+        claims: of the ID token, or of userinfo. ``_claim_names`` is defined in OpenID Connect Core,
+            5.6.2, and ``hasgroups`` by Entra ID.
     """
     sources = claims.get("_claim_names")
     is_elsewhere = isinstance(sources, dict) and groups_claim in sources

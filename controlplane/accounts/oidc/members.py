@@ -46,7 +46,7 @@ def find_or_create_user(
             apply_roles(session, provider, user, roles, now)
         return None
     if user is None:
-        user = _link(session, provider, claims, now)
+        user = _link_account(session, provider, claims, now)
     apply_roles(session, provider, user, roles, now)
     return user
 
@@ -105,7 +105,9 @@ def _is_current(row: Membership | None, group_role: GroupRole, provider: Identit
     )
 
 
-def _link(session: Session, provider: IdentityProvider, claims: Claims, now: datetime) -> User:
+def _link_account(
+    session: Session, provider: IdentityProvider, claims: Claims, now: datetime
+) -> User:
     """Link the account of the verified address with the provider's user, or create an account."""
     if claims.email is None:
         raise ProviderRefusedError(f"{provider.label} has not verified your e-mail address")

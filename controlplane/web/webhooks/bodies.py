@@ -69,6 +69,7 @@ def summary_of(bodies: Bodies) -> str:
 
 def lines_of(bodies: Bodies, listed_max: int = LISTED_MAX) -> list[str]:
     """Return one line for each of the first ``listed_max`` alerts, the firing ones first."""
+    # In alphabetical order, "alert.firing" comes before "alert.resolved".
     ordered = sorted(bodies, key=lambda each: str(each["type"]))
     lines = [f"{TITLES[each['type']]} ({each['severity']}): {each['text']}" for each in ordered]
     more = len(lines) - listed_max

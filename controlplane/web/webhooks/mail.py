@@ -110,7 +110,7 @@ def _start_tls(client: smtplib.SMTP) -> bool:
 def _with_ascii_domain(address: str) -> str:
     """Return an address with the ASCII form of its domain, which needs no SMTPUTF8 (RFC 5890).
 
-    A domain whose ASCII form would be that of another domain, such as one with ß, is unchanged.
+    The domain is unchanged if its ASCII form would be a different domain, as for a name with ß.
     """
     local_part, _, domain = address.rpartition("@")
     try:
