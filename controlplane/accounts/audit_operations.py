@@ -14,16 +14,17 @@ PATH: Final = "/console/api/audit"
 
 
 def audit_operations() -> tuple[Procedure, ...]:
-    return (procedure(PATH, audit, requires_session=True),)
+    return (procedure(PATH, read_audit_log, requires_session=True),)
 
 
-def audit(context: RequestContext, body: AuditRequest) -> AuditReply:
+def read_audit_log(context: RequestContext, body: AuditRequest) -> AuditReply:
     """Return a page of the organization's audit log, newest first."""
     require_owner(context)
     size = body.size or PAGE_DEFAULT
     listing = (context.organization_id, "audit")
     before = None if body.cursor is None else context.cursors.read(listing, body.cursor).position
     filters = AuditFilters(by=body.by, area=body.area, before=before)
+    # The additional row shows whether there is a next page.
     rows = entries(context.session, context.caller.organization_id, filters, size + 1)
     page = rows[:size]
     next_cursor = None

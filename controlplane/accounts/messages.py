@@ -72,7 +72,7 @@ class SessionRecord(Tolerant):
 
 
 class KeyRecord(Tolerant):
-    """``hint`` is the end of the key. An empty ``locations`` means all locations of the owner."""
+    """``hint`` is the end of the key. An empty ``locations`` means all locations of its user."""
 
     id: Uuid
     name: str
@@ -103,7 +103,7 @@ class KeyCreateRequest(Exact):
     """A new API key.
 
     Attributes:
-        locations: empty means all locations that the owner has, now and in the future.
+        locations: empty means all locations that the user of the key has, now and in the future.
         expires_unused: whether the key is revoked if it was not used within an hour.
     """
 

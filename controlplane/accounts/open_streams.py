@@ -30,6 +30,7 @@ class OpenStreams:
         owner = caller.owner_id
         credentials = self._credentials.setdefault(owner, Counter())
         credentials[caller.key_id] += 1
+        # The older version is kept, so that `find_changed` also finds the older streams.
         self._versions[owner] = min(
             caller.permissions_version, self._versions.get(owner, caller.permissions_version)
         )
@@ -45,7 +46,7 @@ class OpenStreams:
     def owners(self) -> Collection[UUID]:
         return self._credentials.keys()
 
-    def changed(self, versions: Mapping[UUID, int]) -> set[UUID]:
+    def find_changed(self, versions: Mapping[UUID, int]) -> set[UUID]:
         """Return the credentials of the open streams of users whose permissions changed.
 
         Each version is compared with the version in the previous call. In the first call after the

@@ -15,7 +15,7 @@ from controlplane.accounts.keys import key_store
 from controlplane.accounts.names import organization_records, require_known
 from controlplane.accounts.oauth.profile import grant_operations
 from controlplane.accounts.sign_in_policy import memberships_of_caller
-from controlplane.accounts.users import note_change
+from controlplane.accounts.users import increment_permissions_version
 from controlplane.operation.audit_entries import (
     Event,
     Subject,
@@ -42,17 +42,17 @@ UNUSED_LIFETIME: Final = timedelta(hours=1)
 """A key with ``expires_unused`` is revoked if it was not used within this time."""
 DEVICES_MAX: Final = 20
 """Maximum number of devices in a reply of `key_devices`."""
-_write = partial(procedure, writes=True, requires_session=True)
+_writing_procedure = partial(procedure, writes=True, requires_session=True)
 
 
 def profile_operations() -> tuple[Procedure, ...]:
     return (
         procedure(PREFIX, profile, requires_session=True),
-        _write(f"{PREFIX}/end-session", end_session),
-        _write(f"{PREFIX}/create-key", create_key),
-        _write(f"{PREFIX}/revoke-key", revoke_key),
+        _writing_procedure(f"{PREFIX}/end-session", end_session),
+        _writing_procedure(f"{PREFIX}/create-key", create_key),
+        _writing_procedure(f"{PREFIX}/revoke-key", revoke_key),
         procedure(f"{PREFIX}/key-devices", key_devices, requires_session=True),
-        _write(f"{PREFIX}/choose-organization", choose_organization),
+        _writing_procedure(f"{PREFIX}/choose-organization", choose_organization),
         *grant_operations(PREFIX),
     )
 
@@ -66,9 +66,9 @@ def profile(context: RequestContext, _body: messages.EmptyRequest) -> messages.P
         organizations=organization_records(session, memberships_of_caller(session, context.caller)),
         sessions=tuple(
             record_of(messages.SessionRecord, row, is_this=row.id == context.caller.key_id)
-            for row in sessions.live(session, user.id, context.now)
+            for row in sessions.valid_sessions(session, user.id, context.now)
         ),
-        keys=tuple(record_of(messages.KeyRecord, row) for row in _keys(context, user.id)),
+        keys=tuple(record_of(messages.KeyRecord, row) for row in _valid_keys(context, user.id)),
     )
 
 
@@ -81,7 +81,7 @@ def end_session(context: RequestContext, body: messages.SessionEndRequest) -> me
 
 
 def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> messages.KeyCreateReply:
-    """Create an API key that acts as the user, limited to these locations."""
+    """Create an API key that acts as the user, at the given locations only."""
     user, caller = _user(context, lock=True), context.caller
     if body.can_write and not caller.can_write:
         raise read_only_key()
@@ -89,7 +89,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
         raise foreign_location()
     require_known(context, body.locations)
     keys_max = KEYS_MAX if caller.can_write else VIEWER_KEYS_MAX
-    if len(_keys(context, user.id)) >= keys_max:
+    if len(_valid_keys(context, user.id)) >= keys_max:
         detail = f"your role's limit of keys is {keys_max}: revoke one first"
         raise conflict("too_many_keys", detail)
     key = key_store.new_key(name=body.name, locations=body.locations)
@@ -116,7 +116,7 @@ def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> mess
     if row.revoked_at is None:
         context.note(Event("key.revoke", key_subject(row)), row.organization_id)
     key_store.revoke_key(context.session, row.id, context.now)
-    note_change(context.session, _user(context).id)
+    increment_permissions_version(context.session, _user(context).id)
     return messages.Revoked(revoked=True)
 
 
@@ -156,7 +156,7 @@ def choose_organization(
     event = Event("session.choose_organization", Subject("session", str(row.id)))
     actor = actor_of(context.session, context.caller, context.address)
     note(context.session, actor, event, organization_id=row.organization_id, now=context.now)
-    note_change(context.session, user.id)
+    increment_permissions_version(context.session, user.id)
     return messages.ChooseOrganizationReply(organization_id=body.organization_id)
 
 
@@ -164,7 +164,7 @@ def _user(context: RequestContext, *, lock: bool = False) -> User:
     return context.session.get_one(User, context.caller.owner_id, with_for_update=lock or None)
 
 
-def _keys(context: RequestContext, user_id: UUID) -> list[ApiKey]:
+def _valid_keys(context: RequestContext, user_id: UUID) -> list[ApiKey]:
     query = select(ApiKey).where(
         ApiKey.owner_id == user_id,
         ApiKey.organization_id == context.caller.organization_id,

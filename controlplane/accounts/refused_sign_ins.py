@@ -19,14 +19,17 @@ ENTRY_EVERY_S: Final = 3600
 
 
 class RefusedSignIns:
-    """Use it from the event loop only. ``monotonic`` returns seconds."""
+    """Decides which refused sign-ins get an entry. Use it from the event loop only.
+
+    ``monotonic`` returns seconds.
+    """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._limit = RateLimit(1 / ENTRY_EVERY_S, ENTRIES_AT_ONCE, monotonic)
         self._left_out: Counter[UUID | None] = Counter()
 
-    def describe(self, user_id: UUID | None, reason: str) -> str | None:
-        """Return the text of the entry, or None if the attempt gets no entry.
+    def count_and_describe(self, user_id: UUID | None, reason: str) -> str | None:
+        """Count an attempt. Return the text of its entry, or None if it gets no entry.
 
         ``user_id`` is None if the e-mail address has no account.
         """

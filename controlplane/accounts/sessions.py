@@ -15,15 +15,15 @@ from sqlalchemy import case, delete, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.throttle import network_of
-from controlplane.accounts.users import note_change
+from controlplane.accounts.users import increment_permissions_version
 from controlplane.operation.permissions import hash_secret
 from controlplane.storage.account_tables import SignInSession
 
 LIFETIME: Final = timedelta(days=30)
 """Time between the last use of a session and its end."""
 PROVIDER_LIFETIME: Final = timedelta(hours=12)
-"""Like `LIFETIME`, for a session of an identity provider. It is shorter, because a session that is
-not used still causes calls: the service checks each session with its provider every few minutes."""
+"""Like `LIFETIME`, for a session of an identity provider. It is shorter, because even an unused
+session causes calls: the service checks each session with its provider every few minutes."""
 VERIFY_EVERY: Final = timedelta(minutes=3)
 """Time between two checks of a session with its identity provider."""
 VERIFIED_FOR: Final = timedelta(minutes=4, seconds=30)
@@ -64,7 +64,7 @@ def create(
 
     ``sign_in`` is None for a sign-in with a password.
     """
-    _make_room(session, user_id, now)
+    _end_surplus_sessions(session, user_id, now)
     token = secrets.token_urlsafe(32)
     row = SignInSession(
         id=uuid.uuid4(),
@@ -108,7 +108,7 @@ def touch(session: Session, session_id: UUID, now: datetime) -> None:
     )
 
 
-def live(session: Session, user_id: UUID, now: datetime) -> Sequence[SignInSession]:
+def valid_sessions(session: Session, user_id: UUID, now: datetime) -> Sequence[SignInSession]:
     """Return the valid sessions of the user, most recently used first."""
     query = select(SignInSession).where(
         SignInSession.user_id == user_id, SignInSession.expires_at > now
@@ -120,7 +120,9 @@ def live(session: Session, user_id: UUID, now: datetime) -> Sequence[SignInSessi
 def is_known_network(session: Session, user_id: UUID, address: str, now: datetime) -> bool:
     """Return whether a valid session of the user was created in the network of ``address``."""
     network = network_of(address)
-    return any(network_of(each.address) == network for each in live(session, user_id, now))
+    return any(
+        network_of(each.address) == network for each in valid_sessions(session, user_id, now)
+    )
 
 
 def end(session: Session, session_id: UUID, user_id: UUID) -> bool:
@@ -129,7 +131,7 @@ def end(session: Session, session_id: UUID, user_id: UUID) -> bool:
     if row is None or row.user_id != user_id:
         return False
     session.delete(row)
-    note_change(session, user_id)
+    increment_permissions_version(session, user_id)
     return True
 
 
@@ -140,9 +142,10 @@ def end_by_token(session: Session, token: str) -> None:
         end(session, row.id, row.user_id)
 
 
-def _make_room(session: Session, user_id: UUID, now: datetime) -> None:
+def _end_surplus_sessions(session: Session, user_id: UUID, now: datetime) -> None:
+    """End all expired sessions, and the user's least recently used ones, so that one more fits."""
     session.execute(delete(SignInSession).where(SignInSession.expires_at <= now))
-    for row in live(session, user_id, now)[SESSIONS_MAX - 1 :]:
+    for row in valid_sessions(session, user_id, now)[SESSIONS_MAX - 1 :]:
         end(session, row.id, user_id)
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.users import memberships, note_change
+from controlplane.accounts.users import increment_permissions_version, memberships
 from controlplane.operation.caller import Caller
 from controlplane.storage.account_tables import Membership, SignInPolicy, SignInSession
 
@@ -38,10 +38,10 @@ def set_policy(
     for each in session.scalars(password_sessions).all():
         if not accepts_passwords or (requires_second_factor and not each.has_second_factor):
             session.delete(each)
-            note_change(session, each.user_id)
+            increment_permissions_version(session, each.user_id)
 
 
-def describe(row: SignInPolicy) -> str:
+def describe_policy(row: SignInPolicy) -> str:
     passwords = "passwords accepted" if row.accepts_passwords else "passwords not accepted"
     factor = "required" if row.requires_second_factor else "optional"
     return f"{passwords}, second factor {factor}"

@@ -22,8 +22,8 @@ from controlplane.storage.account_tables import SignInFailure
 FAILURES_MAX: Final = 10
 WINDOW: Final = timedelta(minutes=10)
 _LOCK: Final = 0x7369676E
-"""Key of the advisory lock that serializes attempts on PostgreSQL. SQLite needs no lock, because it
-has only one writer at a time.
+"""Key of the advisory lock that serializes attempts on PostgreSQL: "sign" as ASCII bytes. SQLite
+needs no lock, because it has only one writer at a time.
 """
 
 
@@ -70,9 +70,8 @@ def succeed(session: Session, attempt: Attempt) -> None:
 def take_back(session: Session, attempt: Attempt) -> None:
     """Delete the attempt, and keep all earlier failures.
 
-    This is for a correct password that must be followed by a one-time password. Wrong one-time
-    passwords are earlier failures too. They are kept, so that one-time passwords cannot be tried
-    without limit.
+    This is for a correct password that must be followed by a one-time password. The earlier
+    failures can be wrong one-time passwords, which would otherwise have no limit.
     """
     _delete(session, attempt.positions)
 

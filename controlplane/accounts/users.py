@@ -88,7 +88,7 @@ def end_sessions(session: Session, user_id: UUID) -> None:
     """End all sessions and grants of the user."""
     session.execute(delete(SignInSession).where(SignInSession.user_id == user_id))
     end_grants(session, user_id)
-    note_change(session, user_id)
+    increment_permissions_version(session, user_id)
 
 
 def set_membership(
@@ -112,7 +112,7 @@ def set_membership(
     row.role = role
     row.locations = sorted(set(locations))
     row.managed_by = managed_by
-    note_change(session, user_id)
+    increment_permissions_version(session, user_id)
 
 
 def remove_membership(session: Session, user_id: UUID, organization_id: str, now: datetime) -> bool:
@@ -143,7 +143,7 @@ def remove_membership(session: Session, user_id: UUID, organization_id: str, now
             SignInSession.user_id == user_id, SignInSession.organization_id == organization_id
         )
     )
-    note_change(session, user_id)
+    increment_permissions_version(session, user_id)
     session.flush()
     if not memberships(session, user_id):
         _delete_user(session, user_id)
@@ -168,7 +168,7 @@ def members(session: Session, organization_id: str) -> list[Member]:
     return [Member(*row) for row in session.execute(query).all()]
 
 
-def addresses(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+def email_addresses(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
     """Return the e-mail address of each existing user, by user id."""
     query = select(User.id, User.email).where(User.id.in_(list(ids)))
     return {row.id: row.email for row in session.execute(query)}
@@ -179,8 +179,8 @@ def lock_user(session: Session, user_id: UUID) -> None:
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
 
 
-def note_change(session: Session, user_id: UUID) -> None:
-    """Increment ``permissions_version`` of a user.
+def increment_permissions_version(session: Session, user_id: UUID) -> None:
+    """Increment the user's ``permissions_version``.
 
     The database computes the new value, so that each of several concurrent changes is counted.
     """

@@ -29,7 +29,7 @@ from controlplane.storage.database import (
     DatabaseVersionError,
     sqlite_file,
 )
-from controlplane.storage.location import ENVIRONMENT, default_database
+from controlplane.storage.default_database import ENVIRONMENT, default_database
 
 Result = TypeVar("Result")
 DATABASE_ERRORS = (SQLAlchemyError, DatabaseBusyError, DatabaseVersionError, OSError, ImportError)

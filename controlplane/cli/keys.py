@@ -14,7 +14,7 @@ from agent.wire.text import utf16_length
 from controlplane.accounts.keys import key_store
 from controlplane.accounts.keys.key_store import NewKey
 from controlplane.accounts.names import known_locations
-from controlplane.accounts.users import addresses
+from controlplane.accounts.users import email_addresses
 from controlplane.audit.command_line import note_new_key
 from controlplane.cli.chosen_database import add_audit_entry, in_database
 from controlplane.cli.key_files import locations_in, plan, written
@@ -52,7 +52,7 @@ def create(options: argparse.Namespace) -> int:
 def list_all(options: argparse.Namespace) -> int:
     def read(session: Session) -> tuple[Sequence[ApiKey], Mapping[UUID, str]]:
         keys = key_store.list_keys(session)
-        return keys, addresses(session, {key.owner_id for key in keys if key.owner_id})
+        return keys, email_addresses(session, {key.owner_id for key in keys if key.owner_id})
 
     keys, owners = in_database(options, read)
     columns: Columns[ApiKey] = {

@@ -22,7 +22,7 @@ from controlplane.client.errors import UsageError
 from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, sqlite_file
-from controlplane.storage.location import default_database
+from controlplane.storage.default_database import default_database
 from controlplane.web.observability.listener import MetricsListener
 from controlplane.web.observability.logs import set_up_logging
 from controlplane.workers import run_workers

@@ -143,7 +143,7 @@ def policy(options: argparse.Namespace) -> int:
         organization_id = options.organization
         row = sign_in_policy.policy_of(session, organization_id)
         if options.passwords is None and options.second_factor is None:
-            return sign_in_policy.describe(row)
+            return sign_in_policy.describe_policy(row)
         passwords, factor = row.accepts_passwords, row.requires_second_factor
         if options.passwords is not None:
             passwords = options.passwords == "accepted"
@@ -152,7 +152,7 @@ def policy(options: argparse.Namespace) -> int:
         sign_in_policy.set_policy(
             session, organization_id, accepts_passwords=passwords, requires_second_factor=factor
         )
-        text = sign_in_policy.describe(sign_in_policy.policy_of(session, organization_id))
+        text = sign_in_policy.describe_policy(sign_in_policy.policy_of(session, organization_id))
         subject = Subject("organization", organization_id)
         add_audit_entry(
             session, "sign_in_policy.change", subject, text, organization_id=organization_id

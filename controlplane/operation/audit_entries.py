@@ -126,15 +126,15 @@ def note(
         organization_id=organization_id,
         actor_kind=actor.kind,
         actor_id=actor.id,
-        actor_name=_text(actor.name),
+        actor_name=_shortened(actor.name),
         credential_kind=actor.credential.kind,
         credential_id=actor.credential.id,
         credential_hint=actor.credential.hint,
         operation=event.operation,
         subject_kind=event.subject.kind,
-        subject_id=_text(event.subject.id),
-        subject_name=_text(event.subject.name),
-        detail=_text(event.detail),
+        subject_id=_shortened(event.subject.id),
+        subject_name=_shortened(event.subject.name),
+        detail=_shortened(event.detail),
         outcome=event.outcome,
         address=actor.address,
     )
@@ -201,5 +201,5 @@ def user_subject(user: User) -> Subject:
     return Subject("member", str(user.id), user.email)
 
 
-def _text(value: str) -> str:
+def _shortened(value: str) -> str:
     return value if len(value) <= TEXT_MAX else f"{value[: TEXT_MAX - 1]}…"

@@ -1,4 +1,4 @@
-"""Parsing of request bodies into models of the contract. Errors are raised as refusals.
+"""Parses request bodies into models of the contract. Errors are raised as refusals.
 
 JSON is parsed strictly (RFC 8259): UTF-8, no duplicate keys, no NaN, an object at the top level.
 Errors name a field by its path on the wire, such as ``report.endpoints.0.port``.
@@ -9,13 +9,14 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from agent.presentation.humanize import counted
 from agent.wire import codec
 from agent.wire.validation import Issue, ValidationError
 from controlplane.operation.errors import Refusal, invalid_request, validation_error
 
 ERRORS_MAX = 50
-"""Maximum number of fields with errors in one refusal. The detail of the refusal contains the
-number of further errors."""
+"""Maximum number of fields with errors in one refusal. The detail of the refusal states the number
+of the other errors."""
 NAME_MAX = 256
 """Maximum length of the path of a field in a refusal. Longer paths are cut off."""
 CONTAINERS_MAX = 50_000
@@ -35,9 +36,9 @@ Pairs = list[tuple[str, Any]]
 def parse_json(body: bytes) -> dict[str, Any]:
     """Return the object in ``body``, or raise an ``invalid_request`` refusal.
 
-    This function does not find duplicate keys in a large body. For that, the caller must call
-    `require_unique_keys` after its other checks. That check costs more than parsing, and most
-    invalid large bodies have other errors, so they are refused before it.
+    Duplicate keys are not found if the body is large (`SMALL_BYTES`). The caller must then call
+    `require_unique_keys`, after its other checks: it takes longer than parsing, and most invalid
+    bodies have other errors, for which they are refused first.
     """
     value = parse_any_json(body)
     if not isinstance(value, dict):
@@ -51,13 +52,13 @@ def parse_any_json(body: bytes) -> Any:
         raise invalid_request(f"the body contains more than {CONTAINERS_MAX} lists and objects")
     if body.count(b",") > ITEMS_MAX:
         raise invalid_request(f"the body contains more than {ITEMS_MAX} members and elements")
-    return _read_carefully(body, _unique_keys) if len(body) <= SMALL_BYTES else _read_quickly(body)
+    return _parse_with_hook(body, _unique_keys) if len(body) <= SMALL_BYTES else _parse_fast(body)
 
 
 def require_unique_keys(body: bytes) -> None:
     """Refuse a large body with duplicate keys, whose meaning would be ambiguous."""
     if len(body) > SMALL_BYTES:
-        _read_carefully(body, _require_unique_keys)
+        _parse_with_hook(body, _require_unique_keys)
 
 
 def parse_body(model: type[T], body: bytes) -> T:
@@ -94,20 +95,21 @@ def refusal_of(issues: Sequence[Issue], name: str = "") -> Refusal:
             unlisted_count += 1
         elif issue.reason not in errors.get(where, ()):
             errors[where] = (*errors.get(where, ()), issue.reason)
-    more = f"; {unlisted_count} more errors are not listed" if unlisted_count else ""
+    more = f"; not listed: {counted(unlisted_count, 'more error')}" if unlisted_count else ""
     return validation_error(errors, "the body does not fit the contract" + more)
 
 
-def _read_quickly(body: bytes) -> Any:
+def _parse_fast(body: bytes) -> Any:
     try:
         return codec.parse_json(body)
     except ValidationError as error:
         raise invalid_request(f"the body is not JSON: {error.reason}") from None
 
 
-def _read_carefully(body: bytes, make: Callable[[Pairs], Any]) -> Any:
+def _parse_with_hook(body: bytes, object_hook: Callable[[Pairs], Any]) -> Any:
+    """Return the value in ``body``. ``object_hook`` converts the pairs of each object."""
     try:
-        return _decoder(make).decode(body.decode("utf-8"))
+        return _decoder(object_hook).decode(body.decode("utf-8"))
     except RecursionError:
         raise invalid_request("the body is nested too deeply") from None
     except UnicodeDecodeError:
@@ -118,8 +120,8 @@ def _read_carefully(body: bytes, make: Callable[[Pairs], Any]) -> Any:
 
 
 @functools.cache
-def _decoder(make: Callable[[Pairs], Any]) -> json.JSONDecoder:
-    return json.JSONDecoder(object_pairs_hook=make, parse_constant=_refuse_constant)
+def _decoder(object_hook: Callable[[Pairs], Any]) -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=object_hook, parse_constant=_refuse_constant)
 
 
 def _unique_keys(pairs: Pairs) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Parsing of large bodies in a separate process.
+"""Parses large bodies in a separate process.
 
 Parsing a large body holds the interpreter lock for tens of milliseconds. In a thread of the
 service, it would delay all other calls. The process is started for the first large body. It has a
@@ -53,7 +53,7 @@ class BodyReader:
                     return await loop.run_in_executor(self._process, _read, parse, body)
                 except BrokenProcessPool:
                     self.close()
-        raise unavailable("the body could not be read")
+        raise unavailable("the body could not be parsed: try again")
 
     @property
     def is_running(self) -> bool:

@@ -85,6 +85,10 @@ class RequestContext:
         return self.caller.visible(table)
 
     def device(self, instance_id: UUID, *, lock: bool = False) -> Device:
+        """Return a device. ``lock`` is for operations that change it: consoles then refresh it.
+
+        Raises a refusal if the device does not exist, or the caller has no access to it.
+        """
         query = select(Device).where(
             Device.organization_id == self.caller.organization_id,
             Device.instance_id == instance_id,

@@ -26,9 +26,9 @@ STREAM_RETRY_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
-"""The processor seconds of a call of the agent protocol that are not charged to the key's limit for
-large bodies (``Settings.processing_share``), which is the smallest limit of processor time. Most of
-these calls take a tenth of this time.
+"""Processor seconds that each call of the agent protocol may take before it is charged to the key's
+limit for large bodies (``Settings.processing_share``), which is the smallest limit of processor
+time. Most of these calls take a tenth of this time.
 """
 QUEUE_RETRY_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""
@@ -76,7 +76,7 @@ class RateLimit:
         """Return a token that `take` has taken."""
         self.charge(key, -1)
 
-    def wait(self, key: Hashable) -> int:
+    def overdrawn_s(self, key: Hashable) -> int:
         """Return the whole seconds until the bucket is no longer overdrawn (`charge`), or 0."""
         if self._rate_per_s <= 0:
             return 0
@@ -113,12 +113,12 @@ class Fairness:
         self._processing = RateLimit(
             settings.processing_share, settings.processing_burst_s, monotonic
         )
-        is_limited = settings.rate_per_s > 0
+        is_limited = settings.rate_per_s > 0  # a rate of 0 also turns off the limits of call time
         self._call_time = RateLimit(
-            settings.call_share * is_limited, settings.call_burst_s, monotonic
+            settings.call_share if is_limited else 0, settings.call_burst_s, monotonic
         )
         self._organizations_call_time = RateLimit(
-            settings.organization_call_share * is_limited,
+            settings.organization_call_share if is_limited else 0,
             settings.organization_call_burst_s,
             monotonic,
         )
@@ -132,10 +132,10 @@ class Fairness:
         if self._under_way[caller.key_id] >= self._settings.calls_at_once:
             raise rate_limited(spread(1))
         wait_s = (
-            self._processing.wait(caller.key_id)
-            or self._call_time.wait(caller.key_id)
+            self._processing.overdrawn_s(caller.key_id)
+            or self._call_time.overdrawn_s(caller.key_id)
             or self._calls.take(caller.key_id)
-            or self._organizations_call_time.wait(_call_time_key(caller))
+            or self._organizations_call_time.overdrawn_s(_call_time_key(caller))
             or self._organizations_calls.take(caller.organization_id)
         )
         if wait_s:
@@ -238,7 +238,7 @@ class FairQueue:
         except asyncio.CancelledError:
             if turn.cancelled():
                 self._leave(organization_id, turn)
-            else:
+            else:  # the call was started before it was cancelled
                 self._end(organization_id)
             raise
 
@@ -246,8 +246,8 @@ class FairQueue:
         self._running[organization_id] -= 1
         if not self._running[organization_id]:
             del self._running[organization_id]
-        while (following := next(filter(self._has_room, self._waiting), None)) is not None:
-            self._start_first(following)
+        while (next_organization := next(filter(self._has_room, self._waiting), None)) is not None:
+            self._start_first(next_organization)
 
     def _start_first(self, organization_id: str) -> None:
         """Start the first waiting call, and move the organization to the end of the rotation."""
@@ -276,7 +276,7 @@ class FairQueue:
 def _call_time_key(caller: Caller) -> tuple[str, bool]:
     """Return the key of the bucket in which the organization's processor time is counted.
 
-    An organization has one bucket for callers without a write grant, and one for callers with it.
+    An organization has one bucket for callers that can write, and one for callers that cannot.
     """
     return caller.organization_id, caller.can_write
 

@@ -181,7 +181,7 @@ def procedure(
     function = run.func if isinstance(run, partial) else run
     hints = get_type_hints(function)
     reply = hints.pop("return")
-    annotation = list(hints.values())[-1]
+    annotation = list(hints.values())[-1]  # the last parameter is the body
     body = body or (None if annotation is type(None) else annotation)
     options.setdefault("writes", False)
     return Procedure(

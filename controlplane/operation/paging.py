@@ -78,12 +78,15 @@ def page(
         query: selects one class, or columns that include those of ``order``.
         listing: everything that must be the same when the cursor is used, the organization first.
     """
-    first_page = pages_of(query, order, limit)
+    first_page = page_statement(query, order, limit)
     return page_after(context, first_page, order, listing, cursor=cursor, limit=limit)
 
 
-def pages_of(query: Select[Any], order: Order, limit: int) -> Select[Any]:
-    """Return the statement for pages in this order, without the condition of a cursor."""
+def page_statement(query: Select[Any], order: Order, limit: int) -> Select[Any]:
+    """Return the statement for pages in this order, without the condition of a cursor.
+
+    It selects one row more than a page has, which shows whether there is a next page.
+    """
     columns = [column for column in (order.column, order.position) if column is not None]
     query = query.order_by(
         *(column.desc() if order.is_descending else column for column in columns)
@@ -104,7 +107,7 @@ def page_after(
     """Return what `page` returns: the page after ``cursor``, or the first page without a cursor.
 
     Args:
-        statement: a result of `pages_of`, which can be built once for many calls.
+        statement: a result of `page_statement`, which can be built once for many calls.
         parameters: the values of the bound parameters of ``statement``.
     """
     if cursor is not None:

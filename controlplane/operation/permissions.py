@@ -34,9 +34,9 @@ WRITING: Final[Collection[Role]] = ("owner", "manager")
 
 
 def hash_secret(text: str) -> str:
-    """Return the hash that is stored instead of a key or a token.
+    """Return the hash that is stored instead of a key, a token or a code.
 
-    Plain SHA-256 is enough: keys and tokens have at least 256 random bits and cannot be guessed.
+    Plain SHA-256 is enough: they have at least 80 random bits and cannot be guessed.
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -75,7 +75,7 @@ def callers_of_key_hashes(session: Session, hashes: Sequence[str]) -> dict[str, 
 def caller_of_session(
     session: Session, token_hash: str, now: datetime
 ) -> tuple[Caller, datetime] | None:
-    """Return the caller of a session and when it was last used.
+    """Return the caller of a session, and the time of the session's last use.
 
     Returns None if the session is unknown or not valid.
     """
@@ -144,9 +144,9 @@ def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:
 def _credentials(
     table: Any, user_id: Any, *columns: Any, is_outer: bool = False
 ) -> Select[*tuple[Any, ...]]:
-    """Select credentials with the memberships that restrict them, by two joins on primary keys.
+    """Select credentials with their users and memberships, by two joins on primary keys.
 
-    ``is_outer`` includes credentials without a user.
+    ``bounds`` are the locations of the membership. ``is_outer`` includes credentials without user.
     """
     is_member = and_(
         _memberships.user_id == user_id, _memberships.organization_id == table.organization_id
@@ -222,7 +222,7 @@ def _key_caller(row: Row[*tuple[Any, ...]]) -> Caller | None:
     if row.owner_id is None:
         return Caller(row.id, row.organization_id, row.can_write, frozenset(row.locations))
     if row.role is None or row.permissions_version is None:
-        return None
+        return None  # the membership has ended, or the user was deleted
     can_write = row.can_write and row.role in WRITING
     return _member_caller(row, "api_key", can_write, intersect_locations(row.locations, row.bounds))
 

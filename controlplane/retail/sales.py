@@ -13,7 +13,7 @@ from agent.wire import codec
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey, invalid_cursor
 from controlplane.operation.errors import validation_error
-from controlplane.operation.paging import Order, listing_of, page_after, pages_of
+from controlplane.operation.paging import Order, listing_of, page_after, page_statement
 from controlplane.retail import models as wire
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
 from controlplane.retail.parts import not_found, percentage
@@ -131,7 +131,7 @@ def _statement(sort: wire.SaleOrder) -> tuple[Select[*tuple[Any, ...]], Order]:
     name, _, direction = sort.rpartition("_")
     order = Order(_sales.position, _sales[name], is_descending=direction == "desc")
     query = _SALES.where(_sales.organization_id == bindparam("organization_id"))
-    return pages_of(query, order, PAGE_SIZE), order
+    return page_statement(query, order, PAGE_SIZE), order
 
 
 def _narrow(statement: Select[Any], parameters: wire.SalesQuery) -> Select[Any]:

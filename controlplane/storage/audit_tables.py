@@ -21,8 +21,10 @@ class AuditEntry(Base):
 
     ``organization_id`` is None if the entry belongs to no organization, for example a sign-in with
     an unknown e-mail address.
+
     If the service itself dispatched a pending request, ``credential_kind`` is pending_request,
     ``credential_id`` is the id of the pending request, and the actor is its creator.
+
     ``credential_hint`` is the end of an API key. ``subject_kind`` and ``subject_id`` identify what
     was changed, and ``detail`` describes the change. ``address`` is the network address of the
     caller. It is empty if it is not recorded, for example for the command line or a dispatched

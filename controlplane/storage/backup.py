@@ -54,20 +54,20 @@ def write_atomically(path: Path) -> Iterator[BinaryIO]:
     """
     if os.path.lexists(path):
         raise FileExistsError(f"{path} exists already")
-    file, part = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    file, temporary_path = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(file, "wb") as out:
             yield out
             out.flush()
             os.fsync(out.fileno())
         try:
-            os.link(part, path)  # unlike a rename, a link cannot replace a file
+            os.link(temporary_path, path)  # unlike a rename, a link cannot replace a file
         except FileExistsError:
             raise
         except OSError:  # the file system has no hard links, like exFAT
-            Path(part).rename(path)
+            Path(temporary_path).rename(path)
     finally:
-        Path(part).unlink(missing_ok=True)
+        Path(temporary_path).unlink(missing_ok=True)
     sync_directory(path.parent)
 
 
@@ -87,7 +87,7 @@ def restore(backup: BinaryIO, database: Path, now: datetime) -> Path | None:
             shutil.copyfileobj(backup, out)
         with closing(sqlite3.connect(copy)) as source:
             _require_service_database(source)
-            os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
+            os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite would use the umask
             with closing(sqlite3.connect(database, timeout=_BUSY_S)) as target:
                 _require_not_in_use(target)
                 previous_file = _save_previous(target, database, now)
@@ -142,8 +142,9 @@ def _save_previous(target: sqlite3.Connection, database: Path, now: datetime) ->
 
 
 def sync_directory(path: Path) -> None:
-    """Write new and changed file names of a directory to the disk. Do nothing on Windows, where
-    directories cannot be synced.
+    """Write the new and changed file names of a directory to the disk.
+
+    Windows cannot sync directories, so nothing is done there.
     """
     if os.name != "posix":
         return

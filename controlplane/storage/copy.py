@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, func, insert, select
 from sqlalchemy.orm import Session
 
+from agent.presentation.humanize import counted
 from controlplane.storage.account_tables import User
 from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
@@ -55,7 +56,7 @@ def _copy_all(
     counts = {}
     for table in tables():
         counts[table.name] = 0
-        for rows in _parts(source, table):
+        for rows in _read_in_parts(source, table):
             target.execute(insert(table), rows)
             counts[table.name] += len(rows)
         advance_position(target, table)
@@ -63,7 +64,7 @@ def _copy_all(
     return counts
 
 
-def _parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
+def _read_in_parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
     query = select(table).order_by(*table.primary_key.columns)
     result = source.execution_options(yield_per=ROWS_AT_ONCE).execute(query)
     for part in result.mappings().partitions():
@@ -78,6 +79,6 @@ def _delete_initial_rows(target: Connection) -> None:
     tables_with_data = (ApiKey, RetailKey, User, Device, Organization, SupportLink, SupportChannel)
     for table in (content.__table__ for content in tables_with_data):
         if count := target.execute(select(func.count()).select_from(table)).scalar():
-            raise NotEmptyError(f"{table.description} has {count} rows")
+            raise NotEmptyError(f"the table {table.description} has {counted(count, 'row')}")
     for table in reversed(tables()):
         target.execute(delete(table))

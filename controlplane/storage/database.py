@@ -83,23 +83,23 @@ class Database:
         if self._is_sqlite:
             if not parsed_url.database or parsed_url.database == ":memory:":
                 raise ArgumentError("an SQLite database needs the path of a file")
-            _make_private(Path(parsed_url.database))
+            _create_private_file(Path(parsed_url.database))
         self._busy_timeout_s = busy_timeout_s
         # Whether the last attempt to get SQLite's lock failed, because another program kept it.
         self._is_locked = False
         self._engine = self._open(parsed_url, connections)
-        # SQLite waits for its lock by polling at growing intervals, so a thread can wait for a long
-        # time. Threads of one process therefore take this lock first, which is fairer.
-        self._turn = threading.Lock()
+        # SQLite polls its lock at growing intervals, so a thread that waits for it may wait far too
+        # long. Threads of one process therefore take this lock first, which is fairer.
+        self._write_lock = threading.Lock()
         try:
-            self._make_tables()
+            self._upgrade()
         except BaseException:
             self.close()
             raise
 
     def read(self, work: Callable[[Session], Result]) -> Result:
         """Run ``work`` in a transaction that only reads. Raises what ``work`` raises."""
-        with self._lock_errors(), Session(self._engine, expire_on_commit=False) as session:
+        with self._convert_lock_errors(), Session(self._engine, expire_on_commit=False) as session:
             if self._is_sqlite:
                 self._begin_sqlite(session.connection(), "BEGIN")
             return work(session)
@@ -113,7 +113,7 @@ class Database:
                 if not _is_conflict(error):
                     raise
                 if attempt == WRITE_ATTEMPTS:
-                    raise DatabaseBusyError("the database is busy") from error
+                    raise DatabaseBusyError("the database is busy: try again") from error
         raise AssertionError("unreachable")
 
     def close(self) -> None:
@@ -121,8 +121,8 @@ class Database:
 
     def _write_once(self, work: Callable[[Session], Result]) -> Result:
         with (
-            self._take_turn(),
-            self._lock_errors(),
+            self._exclusive_write(),
+            self._convert_lock_errors(),
             Session(self._engine, expire_on_commit=False) as session,
             session.begin(),
         ):
@@ -132,21 +132,21 @@ class Database:
             return work(session)
 
     @contextmanager
-    def _take_turn(self) -> Iterator[None]:
-        """Wait for the other threads of this process that write to SQLite."""
+    def _exclusive_write(self) -> Iterator[None]:
+        """Let only one thread of this process write to SQLite at a time."""
         if not self._is_sqlite:
             yield
             return
-        if not self._turn.acquire(timeout=self._lock_timeout_s):
+        if not self._write_lock.acquire(timeout=self._lock_timeout_s):
             raise DatabaseBusyError("the database is busy: try again")
         try:
             yield
         finally:
-            self._turn.release()
+            self._write_lock.release()
 
     @contextmanager
-    def _lock_errors(self) -> Iterator[None]:
-        """Raise DatabaseBusyError if another program kept SQLite's lock for too long."""
+    def _convert_lock_errors(self) -> Iterator[None]:
+        """Raise DatabaseBusyError if another program keeps SQLite's lock for too long."""
         try:
             yield
         except (OperationalError, sqlite3.OperationalError) as error:
@@ -188,7 +188,7 @@ class Database:
             connection.info["busy_timeout_s"] = timeout_s
         driver.execute(statement).close()
 
-    def _make_tables(self) -> None:
+    def _upgrade(self) -> None:
         with self._engine.begin() as connection:
             if self._is_sqlite:
                 self._begin_sqlite(connection, "BEGIN IMMEDIATE")
@@ -213,8 +213,9 @@ def parse_url(text: str) -> URL:
 def sqlite_file(text: str) -> Path | None:
     """Return the path of the file if ``text`` names an SQLite database, otherwise None."""
     url = parse_url(text)
-    is_file = url.get_backend_name() == "sqlite" and url.database
-    return Path(url.database or "") if is_file else None
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    return Path(url.database)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
@@ -237,6 +238,7 @@ def _operand(element: ilike_case_insensitive, compiler: SQLCompiler, **options: 
 def _is_lock_error(error: Exception) -> bool:
     """Return whether SQLite could not get a lock (https://www.sqlite.org/rescode.html)."""
     code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0)
+    # The low byte of an extended code is its primary code.
     return code & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -247,7 +249,7 @@ def _is_conflict(error: DBAPIError) -> bool:
     return getattr(error.orig, "sqlstate", None) in SERIALIZATION_STATES
 
 
-def _make_private(path: Path) -> None:
+def _create_private_file(path: Path) -> None:
     """Create the file with access for its owner only: it contains the reports of the venues."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

@@ -1,7 +1,7 @@
 """The text, printers, findings and incidents in the devices' newest reports, for lists.
 
 ``device`` is the primary key of a device (`Device.position`), and ``report`` that of a report
-(`Report.position`). They do not depend on the order of a list.
+(`Report.position`).
 """
 
 from datetime import datetime
@@ -146,8 +146,8 @@ class PrinterProblem(Base):
 class DeviceFinding(Base):
     """A finding in the newest report of one kind from a device that is not revoked.
 
-    The rules judge each report with content. After a report without content, the findings of the
-    report before it remain.
+    The rules are applied to each report with content (the report is then *judged*). After a report
+    without content, the findings of the report before it remain.
 
     Attributes:
         rule: code of the rule (`agent.presentation.findings`).
@@ -256,7 +256,7 @@ class FindingCount(Base):
     - the code of a rule: devices with a finding of this rule
     - the kind of a report: devices with a recent report of this kind
     - ``any``: devices with a recent report of any kind
-    - ``problem``: devices with problems or warnings, each device once for each of them
+    - ``problem``: problems and warnings. Each device is counted once for each that it has
     - ``device``: all devices that are not revoked
 
     ``location_id`` is "" for the whole organization.

@@ -30,7 +30,7 @@ def change_rows(session: Session, statement: Update | Delete) -> int:
 
 def insert_rows(session: Session, table: Any, rows: Iterable[Row]) -> None:
     """Insert rows that have a value for each column of the table, in order."""
-    _run(session, _insert_sql(table.__table__, _placeholder(session)), rows)
+    _execute_many(session, _insert_sql(table.__table__, _placeholder(session)), rows)
 
 
 def insert_row(session: Session, table: Any, row: Row) -> int:
@@ -44,7 +44,7 @@ def insert_row(session: Session, table: Any, row: Row) -> int:
 
 def add_to_sums(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
     """Add these rows to the stored sums with the same keys. Insert rows with new keys."""
-    _run(session, _add_sql(rollup.__table__, _placeholder(session)), rows)
+    _execute_many(session, _add_sql(rollup.__table__, _placeholder(session)), rows)
 
 
 def disable_jit(session: Session) -> None:
@@ -73,7 +73,7 @@ def advance_position(connection: Connection, table: Any) -> None:
         )
 
 
-def _run(session: Session, sql: str, rows: Iterable[Row]) -> None:
+def _execute_many(session: Session, sql: str, rows: Iterable[Row]) -> None:
     values = [tuple(row) for row in rows]
     if values:
         session.connection().exec_driver_sql(sql, values)

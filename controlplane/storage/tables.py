@@ -74,9 +74,7 @@ def partial_index(name: str, *columns: str, where: str, unique: bool = False) ->
 
 
 class Schema(Base):
-    """One row with a version number. It makes programs of release 0.1.0 refuse the database of a
-    later layout.
-    """
+    """One row with a version number, so that release 0.1.0 refuses a database of a later layout."""
 
     __tablename__ = "schema_version"
     version: Mapped[int] = mapped_column(primary_key=True)

@@ -63,7 +63,7 @@ async def by_key_or_session(core: Core, request: Request, writes: bool) -> Calle
     header = request.headers.get("authorization")
     if header is None:
         return await session_caller(core, request, writes=writes)
-    key = parse_bearer(header)
+    key = parse_api_key(header)
     if key is None:
         raise unauthenticated()
     return await _by_key(core, key)
@@ -72,7 +72,7 @@ async def by_key_or_session(core: Core, request: Request, writes: bool) -> Calle
 async def by_key_or_token(core: Core, request: Request, _writes: bool) -> Caller:
     """Authenticate with an API key or an OAuth token. Unlike API keys, tokens are not cached."""
     header = request.headers.get("authorization")
-    key = parse_bearer(header)
+    key = parse_api_key(header)
     if key is not None:
         return await _by_key(core, key)
     token = parse_access_token(header)
@@ -85,7 +85,7 @@ async def by_key_or_token(core: Core, request: Request, _writes: bool) -> Caller
     return caller
 
 
-def parse_bearer(header: str | None) -> str | None:
+def parse_api_key(header: str | None) -> str | None:
     """Return the API key in an ``Authorization`` header (RFC 6750), or None if there is none."""
     match = _BEARER.fullmatch((header or "").strip())
     if match is None or _API_KEY.fullmatch(match[1]) is None:
@@ -157,7 +157,8 @@ async def admit(
 
 def require_method(request: Request, *methods: str) -> None:
     if request.method not in methods:
-        detail = f"only {' and '.join(methods)} is served here"
+        verb = "is" if len(methods) == 1 else "are"
+        detail = f"only {' and '.join(methods)} {verb} served here"
         raise method_not_allowed(", ".join(methods), detail)
 
 
@@ -186,6 +187,7 @@ async def read_body(core: Core, request: Request, limit_bytes: int | None = None
     """
     limit = limit_bytes or core.settings.body_limit_bytes
     content_length = request.headers.get("content-length", "")
+    # The first 20 digits are enough to exceed any limit.
     if content_length.isdecimal() and int(content_length[:20]) > limit:
         raise body_too_large(limit)
     body = bytearray()

@@ -83,8 +83,8 @@ def build_app(core: Core) -> Starlette:
         CallMiddleware,
         clock=core.clock,
         delay_s=core.settings.refusal_delay_s,
-        names=_names(routes),
-        count=core.metrics.answered,
+        names=_operation_names(routes),
+        count=core.metrics.count_call,
         answer=reply_to,
     )
     app = Starlette(
@@ -98,7 +98,7 @@ def build_app(core: Core) -> Starlette:
     return app
 
 
-def _names(routes: Iterable[Route]) -> dict[str, str]:
+def _operation_names(routes: Iterable[Route]) -> dict[str, str]:
     """Return, for each path, the name of its operation in metrics and logs."""
     names = {
         operation.path: f"{area.name}.{operation.name}"
@@ -118,7 +118,7 @@ def _endpoint(core: Core, operation: Operation) -> ASGIApp:
         return HeartbeatEndpoint(core)
     if operation is ON_COMMANDS:
         return CommandsEndpoint(core)
-    assert isinstance(operation, Procedure), operation.name  # noqa: S101 - all others are
+    assert isinstance(operation, Procedure), operation.name  # noqa: S101 - all others are procedures
     return Endpoint(core, operation)
 
 

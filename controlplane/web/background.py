@@ -66,6 +66,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             tasks.append(_start("session checks", CHECK_INTERVAL_S, check))
         notifier = Notifier()
         if notifier.watchdog_s:
+            # Several pings fit into the timeout, so that a single late ping is harmless.
             tasks.append(_start("watchdog", notifier.watchdog_s / 4, partial(_ping, notifier)))
         if core.postgresql is not None:
             listener = listen(core.postgresql, core.name, core.feeds.notify)
@@ -167,7 +168,7 @@ async def poll_changes(core: Core) -> None:
 
     changes = await core.read(work)
     core.keys.apply_poll(changes.revoked, changes.versions, polled_at_s)
-    changed_credentials = core.streams.changed(changes.versions)
+    changed_credentials = core.streams.find_changed(changes.versions)
     core.feeds.notify(
         (
             *changes.revoked,
@@ -205,11 +206,12 @@ async def _ping(notifier: Notifier) -> None:
 
 
 async def _sweep(core: Core) -> None:
+    """Expire requests, delete old challenges, stop counting old reports, and revoke unused keys."""
     now = core.clock()
     expired_count, deleted_count = await core.write(lambda session: sweep(session, now))
     if expired_count or deleted_count:
         log.info("expired %d requests, deleted %d old challenges", expired_count, deleted_count)
-    await _in_steps(core, partial(stop_counting_old_reports, now=now))
+    await _run_until_done(core, partial(stop_counting_old_reports, now=now))
     if revoked_count := await core.write(lambda session: revoke_unused(session, now)):
         log.info("revoked %d API keys that were not used in time", revoked_count)
 
@@ -246,21 +248,23 @@ async def send_to_organizations(
 
 
 async def _summarize_old_reports(core: Core) -> None:
-    if count := await _in_steps(core, summarize_old_reports, pause_s=SUMMARY_PAUSE_S):
+    if count := await _run_until_done(core, summarize_old_reports, pause_s=SUMMARY_PAUSE_S):
         log.info("summarized %d reports of an older release", count)
     now = core.clock()
-    await _in_steps(core, partial(store_old_contents, now=now), pause_s=SUMMARY_PAUSE_S)
-    if count := await _in_steps(core, partial(judge_again, now=now), pause_s=SUMMARY_PAUSE_S):
+    await _run_until_done(core, partial(store_old_contents, now=now), pause_s=SUMMARY_PAUSE_S)
+    if count := await _run_until_done(core, partial(judge_again, now=now), pause_s=SUMMARY_PAUSE_S):
         log.info("judged %d reports by the rules of this release", count)
 
 
-async def _delete_old(core: Core, what: str, delete: Delete, keep_s: float) -> None:
+async def _delete_old(core: Core, rows_name: str, delete: Delete, keep_s: float) -> None:
     keep = timedelta(seconds=keep_s)
-    if count := await _in_steps(core, lambda session: delete(session, core.clock(), keep)):
-        log.info("deleted %d %s older than %s", count, what, keep)
+    if count := await _run_until_done(core, lambda session: delete(session, core.clock(), keep)):
+        log.info("deleted %d %s older than %s", count, rows_name, keep)
 
 
-async def _in_steps(core: Core, step: Callable[[Session], int], *, pause_s: float = 0.0) -> int:
+async def _run_until_done(
+    core: Core, step: Callable[[Session], int], *, pause_s: float = 0.0
+) -> int:
     """Run ``step`` repeatedly, each time in its own transaction, until it returns 0.
 
     Returns the sum of the results.

@@ -56,7 +56,7 @@ class CommandsEndpoint:
             caller, lambda session: waiting_commands(session, caller.key_id, now)
         )
         for command in commands:
-            self._core.metrics.sent_command(command.kind, "reply")
+            self._core.metrics.count_command(command.kind, "reply")
         response = Response(encode(CommandList(commands=commands)), media_type="application/json")
         await response(scope, receive, send)
 
@@ -67,7 +67,7 @@ async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[by
     while not stream.is_ended:
         new_commands = await stream.next(core.settings.keep_alive_s)
         for command in new_commands:
-            core.metrics.sent_command(command.kind, "stream")
+            core.metrics.count_command(command.kind, "stream")
             yield event_of(command)
         if not new_commands and not stream.is_ended:
             yield KEEP_ALIVE % reconnect_ms(core.feeds.count)

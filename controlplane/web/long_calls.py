@@ -111,12 +111,12 @@ def _start_processes(count: int, database_url: str) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(
         count,
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=_begin,
-        initargs=(database_url, gc.get_threshold()),
+        initializer=_prepare_process,
+        initargs=(database_url, gc.get_threshold()),  # a new process has the default thresholds
     )
 
 
-def _begin(database_url: str, gc_threshold: tuple[int, int, int]) -> None:
+def _prepare_process(database_url: str, gc_threshold: tuple[int, int, int]) -> None:
     global _database  # noqa: PLW0603 - the state of this process
     prepare_child_process()
     gc.set_threshold(*gc_threshold)
@@ -124,5 +124,5 @@ def _begin(database_url: str, gc_threshold: tuple[int, int, int]) -> None:
 
 
 def _answer_in_process(call: LongCall) -> Answer:
-    assert _database is not None  # noqa: S101 - set by `_begin`
+    assert _database is not None  # noqa: S101 - set by `_prepare_process`
     return call.answer(_database, time.thread_time)

@@ -170,7 +170,7 @@ async def _run_short(core: Core, call: Call, *, writes: bool) -> Any:
     finished, context = await core.run_for(call.caller, job, free_s=call.free_s)
     core.feeds.notify(context.keys_to_notify)
     for kind, outcome in context.stored_reports:
-        core.metrics.received(kind, outcome)
+        core.metrics.count_report(kind, outcome)
     core.console_feeds.notify(
         call.caller.organization_id, context.changed, is_reordered=context.is_reordered
     )
@@ -182,6 +182,7 @@ def parse_parameters(model: type[Model] | None, request: Request) -> Any:
     values = dict(request.path_params)
     for name, value in request.query_params.multi_items():
         if name in values:
+            # The caller chooses the name, so it can be long.
             raise validation_error({name[:128]: ("must be given once",)}, WRONG_PARAMETER)
         values[name] = value
     assert model is not None  # noqa: S101 - every GET has a model of its parameters
@@ -215,7 +216,7 @@ def preferred_page_size(headers: Sequence[str]) -> int | None:
     return None
 
 
-def by_path(operations: Iterable[Procedure]) -> dict[str, list[Procedure]]:
+def group_by_path(operations: Iterable[Procedure]) -> dict[str, list[Procedure]]:
     """Return operations grouped by their path."""
     paths: dict[str, list[Procedure]] = {}
     for operation in operations:

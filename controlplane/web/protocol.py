@@ -39,6 +39,7 @@ BODY_AWAITED_S = 5
 slow bodies, most of these connections are closed before that, which takes little processor time.
 Only bodies are awaited that uvicorn reads before the application does."""
 ADDRESS_MAX: Final = 64
+"""Maximum length of an address in ``X-Forwarded-For``. Longer texts are cut off."""
 _SILENT: Final = logging.Logger("silent", logging.CRITICAL)
 _RESET: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 """The value of SO_LINGER that resets a connection when it is closed: on, with 0 seconds."""
@@ -138,7 +139,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
         self._limit_wait_for_body()
         if self._head_timer is None:
-            self._count()
+            self._update_awaited()
         elif self._awaited_bytes > self._awaited_max_bytes:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
@@ -241,7 +242,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_timer = self.loop.call_later(
             HEAD_TIMEOUT_S, self._refuse, HTTPStatus.REQUEST_TIMEOUT
         )
-        self._count()
+        self._update_awaited()
 
     def _stop_awaiting_head(self) -> None:
         if self._head_timer is not None:
@@ -253,7 +254,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unread_bytes = self.transport.get_write_buffer_size()
         timeout_s = self.settings.write_timeout_s
         self._read_timer = self.loop.call_later(timeout_s, self._require_read)
-        self._count()
+        self._update_awaited()
 
     def _require_read(self) -> None:
         """Close the connection if the client has read nothing during the timeout."""
@@ -266,10 +267,10 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._read_timer is not None:
             self._read_timer.cancel()
             self._read_timer = None
-            self._count()
+            self._update_awaited()
 
-    def _count(self) -> None:
-        """Count the connection as long as its client owes something."""
+    def _update_awaited(self) -> None:
+        """Add the connection to `awaited` if its client owes something. Otherwise remove it."""
         request = self.cycle
         owes_body = request is not None and request.more_body and not request.response_complete
         if self._head_timer is None and self._read_timer is None and not owes_body:

@@ -29,7 +29,7 @@ from controlplane.web.admission import (
 )
 from controlplane.web.core import Core
 from controlplane.web.openapi.interfaces import RETAIL_API, serve_document
-from controlplane.web.pipeline import Endpoint, by_path
+from controlplane.web.pipeline import Endpoint, group_by_path
 
 REALM: Final = "retail"
 NO_TOKEN: Final = (
@@ -70,7 +70,7 @@ def retail_routes(core: Core) -> list[Route]:
         Route(REFRESH, Handler(core, partial(issue_tokens, limit, RefreshRequest))),
         *(
             Route(path, Endpoint(core, *operations, authenticate=by_access_token))
-            for path, operations in by_path(OPERATIONS).items()
+            for path, operations in group_by_path(OPERATIONS).items()
         ),
     ]
 

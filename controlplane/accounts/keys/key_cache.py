@@ -36,9 +36,8 @@ class KeyCache:
         self._unstored_uses: dict[UUID, datetime] = {}
 
     def find(self, key: str) -> Caller | None:
-        return (
-            self._callers.get(hash_secret(key)) if self._monotonic() < self._valid_until_s else None
-        )
+        is_valid = self._monotonic() < self._valid_until_s
+        return self._callers.get(hash_secret(key)) if is_valid else None
 
     def keep(self, key: str, caller: Caller) -> None:
         self._callers[hash_secret(key)] = caller

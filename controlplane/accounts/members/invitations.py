@@ -68,9 +68,9 @@ def find(session: Session, code: str, now: datetime, *, lock: bool = False) -> I
     if row is None:
         return None
     inviter = session.get(Membership, (row.invited_by, row.organization_id))
-    may_invite = inviter is not None and inviter.role == "owner" and not inviter.locations
-    return row if may_invite else None
+    can_invite = inviter is not None and inviter.role == "owner" and not inviter.locations
+    return row if can_invite else None
 
 
-def forget_expired(session: Session, now: datetime) -> None:
+def delete_expired(session: Session, now: datetime) -> None:
     session.execute(delete(Invitation).where(Invitation.expires_at <= now))

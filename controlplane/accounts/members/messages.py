@@ -14,6 +14,7 @@ from controlplane.operation.storable_text import NAME_MAX, STORABLE
 from controlplane.storage.account_tables import Role
 
 CODE_MAX = 64
+"""Maximum length of the code of an invitation. A valid code has 43 characters."""
 Email = Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
 Password = Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
 """The limit is more than `PASSWORD_MAX`, because normalization can make a password shorter."""

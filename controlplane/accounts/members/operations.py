@@ -26,16 +26,16 @@ from controlplane.storage.account_tables import Invitation, Membership, User
 PREFIX: Final = "/console/api/members"
 JOIN_PATH: Final = "/#/join/"
 """The code follows ``#``. Browsers do not send that part, so servers do not log it."""
-_write = partial(procedure, writes=True, requires_session=True)
+_writing_procedure = partial(procedure, writes=True, requires_session=True)
 
 
 def member_operations() -> tuple[Procedure, ...]:
     return (
         procedure(PREFIX, members, requires_session=True),
-        _write(f"{PREFIX}/change", change),
-        _write(f"{PREFIX}/remove", remove),
-        _write(f"{PREFIX}/invite", invite),
-        _write(f"{PREFIX}/revoke-invitation", revoke_invitation),
+        _writing_procedure(f"{PREFIX}/change", change),
+        _writing_procedure(f"{PREFIX}/remove", remove),
+        _writing_procedure(f"{PREFIX}/invite", invite),
+        _writing_procedure(f"{PREFIX}/revoke-invitation", revoke_invitation),
     )
 
 
@@ -61,10 +61,11 @@ def change(
             "managed_by_provider",
             "the groups of the identity provider decide this role: change them there",
         )
+    # Locations that the member already has are accepted, even if they no longer exist.
     require_known(context, set(body.locations).difference(member.membership.locations))
     before = describe_role(member.membership.role, member.membership.locations)
     if body.role != "owner" or body.locations:
-        _keep_an_owner(context, body.user_id)
+        _require_another_owner(context, body.user_id)
     users.set_membership(
         context.session,
         body.user_id,
@@ -73,7 +74,8 @@ def change(
         locations=body.locations,
         now=context.now,
     )
-    after = describe_role(body.role, member.membership.locations)
+    # `set_membership` has changed the row.
+    after = describe_role(member.membership.role, member.membership.locations)
     context.note(Event("member.change", user_subject(member.user), f"{before} → {after}"))
     return messages.MemberChangeReply(member=_record(context, member))
 
@@ -84,7 +86,7 @@ def remove(
     """Remove a member. Revoke the keys of the membership, and end its sessions and grants."""
     require_owner(context)
     member = _member(context, body.user_id)
-    _keep_an_owner(context, body.user_id)
+    _require_another_owner(context, body.user_id)
     context.note(Event("member.remove", user_subject(member.user)))
     users.remove_membership(
         context.session, body.user_id, context.caller.organization_id, context.now
@@ -104,11 +106,11 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
     user = users.find_user(session, email)
     if user is not None and session.get(Membership, (user.id, organization_id)) is not None:
         raise conflict("already_member", f"{user.email} is already a member")
-    invitations.forget_expired(session, context.now)
-    most = invitations.INVITATIONS_MAX
-    if len(invitations.open_invitations(session, organization_id, context.now)) >= most:
+    invitations.delete_expired(session, context.now)
+    open_max = invitations.INVITATIONS_MAX
+    if len(invitations.open_invitations(session, organization_id, context.now)) >= open_max:
         raise conflict(
-            "too_many_invitations", f"at most {most} invitations can be open. Revoke one first"
+            "too_many_invitations", f"at most {open_max} invitations can be open. Revoke one first"
         )
     row, code = invitations.invite(
         session,
@@ -145,20 +147,19 @@ def _member(context: RequestContext, user_id: UUID) -> Member:
     return Member(context.session.get_one(User, user_id), membership)
 
 
-def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
+def _require_another_owner(context: RequestContext, user_id: UUID) -> None:
     """Refuse a change after which no owner would have access to all locations.
 
-    ``leaving`` is the user whom the change removes, or whose role or locations it reduces.
+    ``user_id`` is the user whom the change removes, or whose role or locations it reduces.
 
     The rows of all owners are locked, so that two concurrent changes cannot both succeed.
     """
     query = select(Membership).where(
         Membership.organization_id == context.caller.organization_id, Membership.role == "owner"
     )
-    locking_query = query.order_by(Membership.user_id).with_for_update()
-    current = locking_query.execution_options(populate_existing=True)
-    owners = context.session.scalars(current).all()
-    if not any(each.user_id != leaving and not each.locations for each in owners):
+    query = query.order_by(Membership.user_id).with_for_update()
+    owners = context.session.scalars(query.execution_options(populate_existing=True)).all()
+    if not any(each.user_id != user_id and not each.locations for each in owners):
         raise conflict(
             "last_owner",
             "an organization needs an owner with access to all locations. Add another owner first",
@@ -166,6 +167,7 @@ def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
 
 
 def _user_id(context: RequestContext) -> UUID:
+    """Return the id of the signed-in user."""
     assert context.caller.owner_id is not None  # noqa: S101 - a session has a user
     return context.caller.owner_id
 
@@ -177,7 +179,7 @@ def _record(context: RequestContext, member: Member) -> messages.MemberRecord:
         membership,
         email=user.email,
         name=user.name,
-        is_this=user.id == context.caller.owner_id,
+        is_this=user.id == _user_id(context),
     )
 
 

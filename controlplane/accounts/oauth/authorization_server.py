@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 from controlplane.accounts.oauth import clients, grants
 from controlplane.accounts.oauth.metadata import GRANT_TYPES, resource_of
 from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest
-from controlplane.accounts.oauth.redirects import is_same
+from controlplane.accounts.oauth.redirects import is_same_redirect_uri
 from controlplane.accounts.oauth.registration import Registration
 from controlplane.accounts.oauth.secrets import (
     ACCESS,
@@ -37,10 +37,10 @@ from controlplane.operation.errors import invalid_request
 from controlplane.storage.account_tables import Membership
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
-PUBLIC: Final = ["none"]
-"""The authentication methods of public clients, which have no secret (RFC 7591, 2)."""
+CLIENT_METHODS: Final = ["none"]
+"""How clients authenticate: not at all, because they have no secret (RFC 7591, 2)."""
 S256_LENGTH: Final = 43
-"""Length of 32 bytes as base64url without padding."""
+"""Length of a SHA-256 hash as base64url without padding."""
 _PROBLEMS: Final = {
     "invalid_client": "The program is not registered, or its registration has ended.",
     "unsupported_response_type": "The program requested a response type other than code.",
@@ -75,10 +75,10 @@ class Client(ClientMixin):  # type: ignore[misc]
         return ""
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
-        return any(is_same(redirect_uri, each) for each in self.row.redirect_uris)
+        return any(is_same_redirect_uri(redirect_uri, each) for each in self.row.redirect_uris)
 
     def check_endpoint_auth_method(self, method: str, _endpoint: str) -> bool:
-        return method in PUBLIC
+        return method in CLIENT_METHODS
 
     def check_response_type(self, response_type: str) -> bool:
         return response_type == "code"
@@ -126,6 +126,8 @@ class ConsentingUser:
 
 
 class Request(OAuth2Request):  # type: ignore[misc]
+    """A request of a client, with the interface that Authlib requires."""
+
     def __init__(self, oauth_request: OAuthRequest) -> None:
         super().__init__(oauth_request.method, oauth_request.issuer + oauth_request.path)
         self.payload = BasicOAuth2Payload(dict(oauth_request.parameters))
@@ -163,11 +165,11 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         )
         Issuer(issuer)(self)
 
-    def check(self, oauth_request: OAuthRequest) -> OAuthClient:
-        """Return the client that requests consent. Raises a refusal for the user.
+    def require_valid(self, oauth_request: OAuthRequest) -> OAuthClient:
+        """Return the client that requests consent. Raises a refusal if the request is invalid.
 
-        The client gets no redirect with the error: anyone can register a client, so a link to this
-        service could lead to any address (RFC 9700, 4.11).
+        The refusal is shown to the user and not sent to the client: anyone can register a client,
+        so a link to this service could otherwise lead to any address (RFC 9700, 4.11).
         """
         try:
             grant = self.get_consent_grant(oauth_request)
@@ -177,11 +179,12 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         return row
 
     def decide(self, oauth_request: OAuthRequest, user: ConsentingUser | None) -> OAuthReply:
-        """Return the redirect with a code, or with ``access_denied`` if ``user`` is None.
+        """Return the redirect to the client.
 
-        Raises a refusal if the request is invalid.
+        It has a code, or the error ``access_denied`` if ``user`` is None. Raises a refusal if the
+        request is invalid.
         """
-        self.check(oauth_request)
+        self.require_valid(oauth_request)
         request = self.create_oauth2_request(oauth_request)
         grant = self.get_authorization_grant(request)
         reply: OAuthReply = self.create_authorization_response(request, user, grant=grant)
@@ -220,7 +223,7 @@ class Server(AuthorizationServer):  # type: ignore[misc]
 
 
 class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
-    TOKEN_ENDPOINT_AUTH_METHODS = PUBLIC
+    TOKEN_ENDPOINT_AUTH_METHODS = CLIENT_METHODS
 
     def save_authorization_code(self, _code: str, request: Request) -> None:
         """Do nothing: `generate_authorization_code` has stored the hash of the code."""
@@ -238,18 +241,19 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
         )
 
     def query_authorization_code(self, code: str, client: Client) -> Code | None:
-        row = grants.take_code(self.server.session, code, client.row.id, self.server.now)
+        row = grants.find_and_lock_code(self.server.session, code, client.row.id, self.server.now)
         return None if row is None else Code(row)
 
     def delete_authorization_code(self, _code: Code) -> None:
         """Do nothing: `grants.open_grant` has deleted the code."""
 
     def authenticate_user(self, code: Code) -> ConsentingUser | None:
-        return _member(self.server.session, code.row.user_id, code.row.organization_id)
+        session = self.server.session
+        return _consenting_user(session, code.row.user_id, code.row.organization_id)
 
 
 class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
-    TOKEN_ENDPOINT_AUTH_METHODS = PUBLIC
+    TOKEN_ENDPOINT_AUTH_METHODS = CLIENT_METHODS
     INCLUDE_NEW_REFRESH_TOKEN = True
 
     def validate_token_request(self) -> None:
@@ -261,14 +265,15 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
 
     def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
         session, now = self.server.session, self.server.now
-        pair = grants.take_refresh_token(session, refresh_token, now)
+        pair = grants.find_and_lock_refresh_token(session, refresh_token, now)
         return None if pair is None else Token(*pair)
 
     def authenticate_user(self, token: Token) -> ConsentingUser:
-        member = _member(self.server.session, token.grant.user_id, token.grant.organization_id)
-        if member is None:
+        session, grant = self.server.session, token.grant
+        user = _consenting_user(session, grant.user_id, grant.organization_id)
+        if user is None:
             raise InvalidGrantError()
-        return member
+        return user
 
     def revoke_old_credential(self, token: Token) -> None:
         token.row.used_at = self.server.now
@@ -302,10 +307,10 @@ class Resource:
 class Revocation(RevocationEndpoint):  # type: ignore[misc]
     """Ends the whole grant of the token (RFC 7009, 2.1)."""
 
-    CLIENT_AUTH_METHODS = PUBLIC
+    CLIENT_AUTH_METHODS = CLIENT_METHODS
 
     def query_token(self, token: str, _hint: str | None) -> Token | None:
-        pair = grants.find_token(self.server.session, token)
+        pair = grants.find_and_lock_token(self.server.session, token)
         return None if pair is None else Token(*pair)
 
     def revoke_token(self, token: Token, _request: Request) -> None:
@@ -333,6 +338,9 @@ def _require_resource(issuer: str, request: Request) -> None:
         raise InvalidTargetError()
 
 
-def _member(session: Session, user_id: UUID, organization_id: str) -> ConsentingUser | None:
+def _consenting_user(
+    session: Session, user_id: UUID, organization_id: str
+) -> ConsentingUser | None:
+    """Return the user, or None if the membership has ended."""
     membership = session.get(Membership, (user_id, organization_id))
     return None if membership is None else ConsentingUser(user_id, organization_id)

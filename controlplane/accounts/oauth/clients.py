@@ -22,7 +22,7 @@ CLIENTS_MAX: Final = 10_000
 NAME_MAX: Final = 80
 UNNAMED: Final = "A program without a name"
 DELETED_AT_ONCE: Final = 100
-"""Number of clients that are deleted together if there are too many."""
+"""Maximum number of clients that are deleted together if there are too many."""
 
 
 def add_client(session: Session, name: str, redirect_uris: list[str], now: datetime) -> OAuthClient:
@@ -31,7 +31,7 @@ def add_client(session: Session, name: str, redirect_uris: list[str], now: datet
     Raises a refusal if there are too many clients with a valid grant or code.
     """
     if _count(session) >= CLIENTS_MAX:
-        _make_room(session, now)
+        _delete_unused_clients(session, now)
         if _count(session) >= CLIENTS_MAX:
             raise unavailable("too many programs are registered. Try again later", wait_s=600)
     row = OAuthClient(
@@ -56,7 +56,7 @@ def _count(session: Session) -> int:
     return session.scalar(select(func.count()).select_from(OAuthClient)) or 0
 
 
-def _make_room(session: Session, now: datetime) -> None:
+def _delete_unused_clients(session: Session, now: datetime) -> None:
     """Delete at most `DELETED_AT_ONCE` clients without a valid grant or code.
 
     First, clients that never had a grant are deleted, starting with the oldest registration. Then

@@ -71,7 +71,9 @@ def add_code(
     return code
 
 
-def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAuthCode | None:
+def find_and_lock_code(
+    session: Session, code: str, client_id: str, now: datetime
+) -> OAuthCode | None:
     """Return the row of a code, or None if the code is not valid. Lock the row of the user.
 
     If the code was already exchanged, its grant is ended (RFC 6749, 4.1.2).
@@ -97,8 +99,8 @@ def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAu
 
 
 def open_grant(session: Session, code: OAuthCode, now: datetime) -> OAuthGrant:
-    """Create the grant for a code that `take_code` returned, and delete the code."""
-    _make_room(session, code.user_id, now)
+    """Create the grant for a code that `find_and_lock_code` returned, and delete the code."""
+    _end_surplus_grants(session, code.user_id, now)
     grant = OAuthGrant(
         id=uuid.uuid4(),
         client_id=code.client_id,
@@ -130,7 +132,7 @@ def add_tokens(
         ("refresh", refresh, REFRESH_LIFETIME),
     )
     for kind, token, lifetime in new_tokens:
-        _delete_oldest(session, grant, kind)
+        _make_room_for_token(session, grant, kind)
         session.add(
             OAuthToken(
                 token_hash=hash_secret(token), grant_id=grant.id, kind=kind,
@@ -141,8 +143,8 @@ def add_tokens(
     session.flush()
 
 
-def _delete_oldest(session: Session, grant: OAuthGrant, kind: TokenKind) -> None:
-    """Make room for one more token of the grant."""
+def _make_room_for_token(session: Session, grant: OAuthGrant, kind: TokenKind) -> None:
+    # Unused tokens are kept before exchanged ones. Of these, the tokens that expire last are kept.
     kept_first = (OAuthToken.used_at.is_not(None), OAuthToken.expires_at.desc())
     query = select(OAuthToken.token_hash).where(
         OAuthToken.grant_id == grant.id, OAuthToken.kind == kind
@@ -151,7 +153,7 @@ def _delete_oldest(session: Session, grant: OAuthGrant, kind: TokenKind) -> None
     session.execute(delete(OAuthToken).where(OAuthToken.token_hash.in_(surplus)))
 
 
-def take_refresh_token(
+def find_and_lock_refresh_token(
     session: Session, token: str, now: datetime
 ) -> tuple[OAuthToken, OAuthGrant] | None:
     """Return a refresh token and its grant. Lock the row of the user.
@@ -161,17 +163,19 @@ def take_refresh_token(
     If the token was already exchanged, a copy might have been stolen. Therefore its grant is ended
     (RFC 9700, 4.14.2).
     """
-    pair = find_token(session, token)
-    if pair is None or pair[0].kind != "refresh" or pair[0].expires_at <= now:
+    pair = find_and_lock_token(session, token)
+    if pair is None:
         return None
     row, grant = pair
+    if row.kind != "refresh" or row.expires_at <= now:
+        return None
     if row.used_at is not None:
         end(session, grant)
         return None
     return row, grant
 
 
-def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | None:
+def find_and_lock_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | None:
     """Return an access or refresh token and its grant, and lock the row of the user."""
     if not (is_secret(token, ACCESS) or is_secret(token, REFRESH)):
         return None
@@ -185,7 +189,7 @@ def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | 
     if row is None:
         return None
     lock_user(session, row[1].user_id)
-    locked_row = session.execute(query).first()
+    locked_row = session.execute(query).first()  # the token may have been deleted meanwhile
     return None if locked_row is None else (locked_row[0], locked_row[1])
 
 
@@ -219,7 +223,8 @@ def end(session: Session, grant: OAuthGrant) -> None:
     session.execute(delete(OAuthGrant).where(OAuthGrant.id == grant.id))
 
 
-def _make_room(session: Session, user_id: UUID, now: datetime) -> None:
+def _end_surplus_grants(session: Session, user_id: UUID, now: datetime) -> None:
+    """End the user's expired grants, and the least recently used ones, so that one more fits."""
     query = select(OAuthGrant).where(OAuthGrant.user_id == user_id)
     grants = session.scalars(query.order_by(OAuthGrant.last_used_at.desc(), OAuthGrant.id)).all()
     for number, row in enumerate(grants):

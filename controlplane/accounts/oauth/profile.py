@@ -15,7 +15,7 @@ from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.records import record_of
 from controlplane.storage.oauth_tables import OAuthClient, OAuthGrant
 
-UNKNOWN: Final = "A client that is no longer registered"
+UNREGISTERED: Final = "A client that is no longer registered"
 
 
 class GrantRecord(Tolerant):
@@ -63,7 +63,7 @@ def end_grant(context: RequestContext, body: GrantEndRequest) -> Ended:
     if grant is None:
         raise not_found("grant")
     client = context.session.get(OAuthClient, grant.client_id)
-    name = UNKNOWN if client is None else client.name
+    name = UNREGISTERED if client is None else client.name
     subject = Subject("grant", str(body.grant_id), name)
     context.note(Event("grant.end", subject), grant.organization_id)
     return Ended(ended=True)
@@ -79,6 +79,6 @@ def _record(grant: OAuthGrant, client: OAuthClient | None) -> GrantRecord:
     return record_of(
         GrantRecord,
         grant,
-        client_name=UNKNOWN if client is None else client.name,
+        client_name=UNREGISTERED if client is None else client.name,
         client_hosts=tuple(sorted(each for each in hosts if each is not None)),
     )

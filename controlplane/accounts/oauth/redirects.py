@@ -29,6 +29,7 @@ _HTTPS: Final = re.compile(
     rf"https://(?P<host>(?:[a-z0-9](?:[a-z0-9\-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9\-]*[a-z0-9])?)"
     rf"(?P<port>:[0-9]{{1,5}})?(?P<rest>{_PATH_AND_QUERY})"
 )
+# Either scheme://host/path, or scheme:/path without a host.
 _PRIVATE: Final = re.compile(
     rf"(?P<scheme>[a-z][a-z0-9\-]*(?:\.[a-z0-9\-]+)+|{'|'.join(KNOWN_SCHEMES)})"
     rf":(?://[A-Za-z0-9\-._]+|(?=/(?!/))){_PATH_AND_QUERY}"
@@ -36,12 +37,12 @@ _PRIVATE: Final = re.compile(
 
 
 def is_redirect_uri(uri: str) -> bool:
-    fits = _LOOPBACK.fullmatch(uri) or _HTTPS.fullmatch(uri) or _PRIVATE.fullmatch(uri)
-    return len(uri) <= URI_MAX and fits is not None
+    match = _LOOPBACK.fullmatch(uri) or _HTTPS.fullmatch(uri) or _PRIVATE.fullmatch(uri)
+    return len(uri) <= URI_MAX and match is not None
 
 
-def is_same(uri: str, registered_uri: str) -> bool:
-    """Return whether ``uri`` matches a registered redirect URI."""
+def is_same_redirect_uri(uri: str, registered_uri: str) -> bool:
+    """Return whether ``uri`` is the registered redirect URI, except for the port of loopback."""
     if uri == registered_uri:
         return True
     registered_match, sent_match = _LOOPBACK.fullmatch(registered_uri), _LOOPBACK.fullmatch(uri)

@@ -1,4 +1,4 @@
-"""Secrets of OAuth: each code and token has a prefix that names its kind, and 256 random bits.
+"""Codes and tokens of OAuth. Each has a prefix that names its kind, and 256 random bits.
 
 The database stores the SHA-256 hashes of codes and tokens, without salt, as for API keys.
 """

@@ -113,7 +113,7 @@ def _public_keys(keys: Iterable[Any]) -> list[Any]:
 def read_claims(
     id_token: Mapping[str, Any] | None, userinfo: Mapping[str, Any], provider: IdentityProvider
 ) -> Claims:
-    """Return the claims of userinfo and of the ID token, if any. Userinfo takes precedence.
+    """Return the claims of the ID token, if there is one, and of userinfo, which takes precedence.
 
     Raises:
         ProviderRefusedError: the two are about different users, name no user, or do not contain
@@ -174,14 +174,15 @@ def has_groups(claims: Mapping[str, Any], provider: IdentityProvider) -> bool:
 
 
 def _has_too_many_groups(claims: Mapping[str, Any], groups_claim: str) -> bool:
-    """Return whether the provider left out the groups and refers to another place for them.
+    """Return whether the provider left out the groups because there are too many.
 
-    Entra ID does so for users of more than 200 groups. To read this as "no groups" would end
-    memberships of users who are still in their groups.
+    Entra ID does so for users of more than 200 groups, and names an address with the groups
+    instead. To read this as "no groups" would end memberships of users who are still in their
+    groups.
 
     Args:
-        claims: of one document. ``_claim_names`` is defined in OpenID Connect Core, 5.6.2, and
-            ``hasgroups`` by Entra ID.
+        claims: of the ID token, or of userinfo. ``_claim_names`` is defined in OpenID Connect Core,
+            5.6.2, and ``hasgroups`` by Entra ID.
     """
     sources = claims.get("_claim_names")
     is_elsewhere = isinstance(sources, dict) and groups_claim in sources

@@ -2,7 +2,7 @@
 
 The browser gets a cookie with a random secret. ``state``, ``nonce`` and the code verifier of PKCE
 are derived from the secret and from the provider. So the service stores nothing before the user has
-signed in, and an answer for another browser or of another provider is refused.
+signed in, and refuses an answer that is for another browser or from another provider.
 """
 
 import hashlib
@@ -49,8 +49,9 @@ class Flow:
     def authorization_url(self, metadata: ProviderMetadata) -> str:
         """Return the address at which the provider asks the user to sign in.
 
-        Google refuses the scope ``offline_access``. It sends a refresh token for other parameters,
-        and without ``prompt=consent`` only at the user's first sign-in.
+        Google refuses the scope ``offline_access``. To get a refresh token from Google, other
+        parameters are needed. Without ``prompt=consent``, Google sends one only at the user's first
+        sign-in.
         """
         from authlib.oauth2.client import OAuth2Client
 
@@ -84,8 +85,8 @@ class Flow:
         if not hmac.compare_digest(state.encode(), self.state.encode()):
             raise ProviderRefusedError("the answer does not belong to this browser's sign-in")
         issuer = parameters.get("iss")
-        is_required = metadata.authorization_response_iss_parameter_supported
-        if issuer != metadata.issuer and (is_required or issuer is not None):
+        is_issuer_required = metadata.authorization_response_iss_parameter_supported
+        if issuer != metadata.issuer and (is_issuer_required or issuer is not None):
             raise ProviderRefusedError("the answer comes from a different provider")
         if "error" in parameters:
             raise ProviderRefusedError("the provider refused, or you cancelled")

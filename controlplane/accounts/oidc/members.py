@@ -3,8 +3,8 @@
 An account is linked with the provider's user when the user signs in for the first time. The
 provider must be trusted for the domain of the verified e-mail address. A session of the provider
 has access only to the memberships that the provider manages. A session that began with a password
-has access only to the memberships that no provider manages (`Membership.managed_by`). So an account
-that someone else created under the address before is harmless.
+has access only to the memberships that no provider manages (`Membership.managed_by`). So it does no
+harm if someone else created an account with the address earlier.
 """
 
 from collections.abc import Mapping
@@ -30,10 +30,10 @@ from controlplane.storage.account_tables import Identity, Membership, User
 def find_or_create_user(
     session: Session, provider: IdentityProvider, claims: Claims, now: datetime
 ) -> User | None:
-    """Set the memberships that the user's groups give, and return the user of a sign-in.
+    """Return the user of a sign-in, and set the memberships that the user's groups give.
 
-    Returns None if no group of the user has a role. The user's memberships that the
-    provider managed have then ended.
+    If no group of the user has a role, end the memberships that the provider manages, and return
+    None.
 
     Raises:
         ProviderRefusedError: the provider may not sign in this user.
@@ -46,7 +46,7 @@ def find_or_create_user(
             apply_roles(session, provider, user, roles, now)
         return None
     if user is None:
-        user = _link(session, provider, claims, now)
+        user = _link_account(session, provider, claims, now)
     apply_roles(session, provider, user, roles, now)
     return user
 
@@ -105,7 +105,9 @@ def _is_current(row: Membership | None, group_role: GroupRole, provider: Identit
     )
 
 
-def _link(session: Session, provider: IdentityProvider, claims: Claims, now: datetime) -> User:
+def _link_account(
+    session: Session, provider: IdentityProvider, claims: Claims, now: datetime
+) -> User:
     """Link the account of the verified address with the provider's user, or create an account."""
     if claims.email is None:
         raise ProviderRefusedError(f"{provider.label} has not verified your e-mail address")

@@ -49,14 +49,14 @@ def parse_metadata(content: object, issuer: str) -> ProviderMetadata:
         metadata = ProviderMetadata.model_validate(content)
     except ValidationError as error:
         name = ".".join(map(str, error.errors()[0]["loc"]))
-        raise ProviderUnavailableError(f"its metadata has no valid {name}") from None
+        raise ProviderUnavailableError(f"the provider's metadata has no valid {name}") from None
     if metadata.issuer != issuer:
         named = metadata.issuer[:ISSUER_MAX]
         raise ProviderUnavailableError(
-            f"its metadata names the issuer {named!r}, and the configuration {issuer!r}"
+            f"the provider's metadata names the issuer {named!r}, but the configuration {issuer!r}"
         )
     for name in _ENDPOINTS:
         address = getattr(metadata, name)
         if address is not None and not is_secure(address):
-            raise ProviderUnavailableError(f"its {name} is not an https address")
+            raise ProviderUnavailableError(f"the provider's {name} is not an https address")
     return metadata

@@ -61,7 +61,7 @@ class GroupRole(_TomlTable):
 
 
 class IdentityProvider(_TomlTable):
-    """An OpenID provider, the domains that it is trusted for, and the roles of its groups.
+    """An identity provider, the domains that it is trusted for, and the roles of its groups.
 
     Attributes:
         id: part of the path of its redirect URI.
@@ -134,11 +134,14 @@ class IdentityProvider(_TomlTable):
             if each.group not in groups:
                 continue
             previous = results.get(each.organization)
-            results[each.organization] = each if previous is None else _stronger(previous, each)
+            results[each.organization] = (
+                each if previous is None else _combine_roles(previous, each)
+            )
         return results
 
 
-def _stronger(first: GroupRole, second: GroupRole) -> GroupRole:
+def _combine_roles(first: GroupRole, second: GroupRole) -> GroupRole:
+    """Return the role with more permissions. Join the locations if the roles are the same."""
     if first.role != second.role:
         return max(first, second, key=lambda each: ROLES.index(each.role))
     has_all = not first.locations or not second.locations
@@ -151,7 +154,7 @@ class _File(_TomlTable):
 
 
 def is_secure(url: str) -> bool:
-    """Return whether ``url`` is an https URL, or an http URL of this machine."""
+    """Return whether ``url`` is an https URL, or an http URL with a loopback address."""
     if not is_web_url(url) or not has_usable_port(url) or "@" in urlsplit(url).netloc:
         return False
     return urlsplit(url).scheme == "https" or is_loopback_url(url)
@@ -167,8 +170,8 @@ def read_providers(file: Path) -> tuple[IdentityProvider, ...]:
         providers = _File.model_validate(tomllib.loads(content.decode())).providers
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ProviderFileError(f"{file}: {where}: {first['msg']}") from None
+        field = ".".join(map(str, first["loc"]))
+        raise ProviderFileError(f"{file}: {field}: {first['msg']}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ProviderFileError(f"cannot read {file}: {reason}") from error

@@ -47,6 +47,7 @@ def reserve_due(session: Session, now: datetime) -> Sequence[DueCheck]:
     rows = session.scalars(due.with_for_update(skip_locked=True)).all()
     for row in rows:
         row.verify_at = now + RETRY
+    # In a row with `verify_at`, the provider, the subject and the access token are not None.
     return [
         DueCheck(
             row.id, row.provider or "", row.subject or "", row.access_token or "", row.refresh_token
@@ -93,17 +94,17 @@ def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> Non
     sessions.end(session, row.id, user.id)
 
 
-def suspend(session: Session, check: DueCheck, now: datetime) -> None:
-    """Handle a check without an answer of the provider.
+def retry_later(session: Session, check: DueCheck, now: datetime) -> None:
+    """Check a session again later, because its provider did not answer.
 
     The check is due again after `RETRY`, or earlier if the session becomes invalid before that. If
-    the session is invalid already, a change of permissions is stored, so that the session's open
-    streams end.
+    the session is invalid already, the version of the user's permissions is incremented, so that
+    the session's open streams end.
     """
     row = session.get(SignInSession, check.session_id)
     if row is None or row.verified_until is None:
         return
     if row.verified_until <= now:
-        users.note_change(session, row.user_id)
+        users.increment_permissions_version(session, row.user_id)
     else:
         row.verify_at = min(now + RETRY, row.verified_until)

@@ -56,7 +56,7 @@ def has_factor(session: Session, user_id: UUID) -> bool:
 def confirm(session: Session, user_id: UUID, code: str, now: datetime) -> tuple[str, ...] | None:
     """Confirm a new secret with its first code. Return recovery codes, or None for a wrong code."""
     row = session.get(SecondFactor, user_id, with_for_update=True, populate_existing=True)
-    if row is None or row.is_confirmed or not _take_step(row, code, now):
+    if row is None or row.is_confirmed or not _accept_one_time_password(row, code, now):
         return None
     row.is_confirmed = True
     return new_recovery_codes(session, user_id)
@@ -70,7 +70,7 @@ def verify(session: Session, user_id: UUID, code: str, now: datetime) -> str | N
     row = session.get(SecondFactor, user_id, with_for_update=True, populate_existing=True)
     if row is None or not row.is_confirmed:
         return None
-    if _take_step(row, code, now):
+    if _accept_one_time_password(row, code, now):
         return "one-time password"
     statement = delete(RecoveryCode).where(
         RecoveryCode.user_id == user_id, RecoveryCode.code_hash == _hash(user_id, code)
@@ -117,18 +117,18 @@ def readable_secret(secret: str) -> str:
     return " ".join(secret[first : first + 4] for first in range(0, len(secret), 4))
 
 
-def _take_step(row: SecondFactor, code: str, now: datetime) -> bool:
-    """Return whether the code is valid in a step that is later than the last accepted one.
+def _accept_one_time_password(row: SecondFactor, code: str, now: datetime) -> bool:
+    """Accept a one-time password of a step that is later than the last accepted one.
 
-    If so, store the step.
+    Returns whether it was accepted. Its step is stored then.
     """
     import pyotp
 
     digits = _SEPARATORS.sub("", code)
     if len(digits) != DIGITS or not digits.isascii() or not digits.isdecimal():
         return False
-    totp, present = pyotp.TOTP(row.secret), int(now.timestamp()) // STEP_S
-    for step in range(present - STEPS_AROUND, present + STEPS_AROUND + 1):
+    totp, current_step = pyotp.TOTP(row.secret), int(now.timestamp()) // STEP_S
+    for step in range(current_step - STEPS_AROUND, current_step + STEPS_AROUND + 1):
         if secrets.compare_digest(totp.generate_otp(step), digits) and step > row.last_step:
             row.last_step = step
             return True

@@ -7,7 +7,7 @@ from controlplane.accounts.members.rules import require_owner
 from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.second_factor import codes, messages
 from controlplane.accounts.sign_in_policy import (
-    describe,
+    describe_policy,
     policy_of,
     requires_second_factor,
     set_policy,
@@ -21,16 +21,16 @@ from controlplane.storage.account_tables import SecondFactor, SignInPolicy, Sign
 
 PREFIX: Final = "/console/api/profile/second-factor"
 POLICY: Final = "/console/api/members/sign-in-policy"
-_write = partial(procedure, writes=True, requires_session=True)
+_writing_procedure = partial(procedure, writes=True, requires_session=True)
 
 
 def second_factor_operations() -> tuple[Procedure, ...]:
     return (
         procedure(PREFIX, second_factor, requires_session=True),
-        _write(f"{PREFIX}/begin", begin),
-        _write(f"{PREFIX}/confirm", confirm),
+        _writing_procedure(f"{PREFIX}/begin", begin),
+        _writing_procedure(f"{PREFIX}/confirm", confirm),
         procedure(POLICY, sign_in_policy, requires_session=True),
-        _write(f"{POLICY}/change", change_policy),
+        _writing_procedure(f"{POLICY}/change", change_policy),
     )
 
 
@@ -97,7 +97,7 @@ def change_policy(
     )
     row = policy_of(context.session, context.organization_id)
     subject = Subject("organization", context.organization_id)
-    context.note(Event("sign_in_policy.change", subject, describe(row)))
+    context.note(Event("sign_in_policy.change", subject, describe_policy(row)))
     return _policy_reply(row)
 
 

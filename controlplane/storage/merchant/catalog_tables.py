@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import JSON, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from controlplane.storage.merchant.columns import ExternalData, MaybeWide, RowPosition, Wide
+from controlplane.storage.merchant.columns import ExternalData, OptionalWide, RowPosition, Wide
 from controlplane.storage.tables import Base
 
 
@@ -65,7 +65,7 @@ class GoodVariation(Base):
     name: Mapped[str | None]
     description: Mapped[str | None]
     status: Mapped[str]
-    price: Mapped[MaybeWide]
+    price: Mapped[OptionalWide]
     currency: Mapped[str | None]
     image_url: Mapped[str | None]
     external_data: Mapped[ExternalData]

@@ -84,7 +84,7 @@ Wide = Annotated[int, mapped_column(BigInteger)]
 """A 64-bit number, for example the position of a row in a large table."""
 Timestamp = Annotated[datetime, mapped_column(Microseconds)]
 OptionalTimestamp = Annotated[datetime | None, mapped_column(Microseconds)]
-MaybeWide = Annotated[int | None, mapped_column(BigInteger)]
+OptionalWide = Annotated[int | None, mapped_column(BigInteger)]
 RowPosition = Annotated[int, mapped_column(Position, primary_key=True, autoincrement=True)]
 """A generated primary key. Many tables refer to rows by it. It is never a field of a reply."""
 ExternalData = Annotated[dict[str, Any] | None, mapped_column(JSON(none_as_null=True))]

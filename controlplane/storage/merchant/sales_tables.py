@@ -15,9 +15,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from controlplane.storage.merchant.columns import (
     ExternalData,
-    MaybeWide,
     Money,
     OptionalTimestamp,
+    OptionalWide,
     RowPosition,
     Timestamp,
     Wide,
@@ -104,7 +104,7 @@ class SaleLine(Base):
     discount: Mapped[Money]
     share: Mapped[Money]
     total: Mapped[Money]
-    tax: Mapped[MaybeWide]
+    tax: Mapped[OptionalWide]
 
 
 class SalePayment(Base):
@@ -147,7 +147,7 @@ class Refund(Base):
     goods: Mapped[Money]
     fee: Mapped[Money]
     tip: Mapped[Money]
-    tax: Mapped[MaybeWide]
+    tax: Mapped[OptionalWide]
     has_components: Mapped[bool]
     payment_type: Mapped[str]
     payment_method: Mapped[int | None]

@@ -34,7 +34,14 @@ from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, conflict
 from controlplane.storage.account_tables import SecondFactor, User
 from controlplane.web.accounts import cookies
-from controlplane.web.accounts.forms import CODE_PAGE, CONSOLE, SIGN_IN_PAGE, redirect, with_cookies
+from controlplane.web.accounts.forms import (
+    CODE_PAGE,
+    CONSOLE,
+    SIGN_IN_PAGE,
+    problem_text,
+    redirect,
+    with_cookies,
+)
 from controlplane.web.accounts.opening import Browser, note_refused, open_session
 from controlplane.web.accounts.plain_pages import render
 from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, begin_attempt, count_attempt
@@ -84,7 +91,7 @@ async def enter_code(core: Core, request: Request) -> Response:
     """Show the form for ``GET``. Verify a code and open a session for ``POST``."""
     require_method(request, "GET", "HEAD", "POST")
     token, now = cookies.pending_token(core, request), core.clock()
-    step = await core.read(lambda session: _step(session, token, now))
+    step = await core.read(lambda session: _find_step(session, token, now))
     if step is None:
         return redirect(SIGN_IN_PAGE, cookies.pending_cookie(core, request, ""))
     if request.method != "POST":
@@ -94,10 +101,10 @@ async def enter_code(core: Core, request: Request) -> Response:
         new_session = await _open(core, request, step, token)
     except Refusal as refusal:
         return _page(step, refusal)
-    forget = cookies.pending_cookie(core, request, "")
+    cookie_deletion = cookies.pending_cookie(core, request, "")
     if new_session is None:
-        return redirect(SIGN_IN_PAGE, forget)
-    set_cookies = (cookies.cookie(core, request, new_session.token), forget)
+        return redirect(SIGN_IN_PAGE, cookie_deletion)
+    set_cookies = (cookies.cookie(core, request, new_session.token), cookie_deletion)
     if not new_session.recovery_codes:
         return redirect(new_session.location, *set_cookies)
     page = render(
@@ -154,7 +161,7 @@ def _verify(
     return "new second factor", recovery_codes
 
 
-def _step(session: Session, token: str | None, now: datetime) -> Step | None:
+def _find_step(session: Session, token: str | None, now: datetime) -> Step | None:
     match = pending.find(session, token, now)
     if match is None:
         return None
@@ -166,14 +173,13 @@ def _step(session: Session, token: str | None, now: datetime) -> Step | None:
 
 
 def _page(step: Step, refusal: Refusal | None = None) -> Response:
-    problem = "" if refusal is None else refusal.detail[:1].upper() + refusal.detail[1:]
     return render(
         "sign_in_code.html",
         status=HTTPStatus.OK if refusal is None else refusal.status,
         headers=None if refusal is None else refusal.headers,
         action=CODE_PAGE,
         new_factor=step.new_factor,
-        problem=problem,
+        problem=problem_text(refusal),
     )
 
 

@@ -70,7 +70,10 @@ def cookie(core: Core, request: Request, token: str) -> str:
 
 
 def pending_cookie(core: Core, request: Request, token: str) -> str:
-    """Return the ``Set-Cookie`` header of a sign-in that needs a second factor."""
+    """Return the ``Set-Cookie`` header of a sign-in that needs a second factor.
+
+    An empty token deletes the cookie.
+    """
     return _step_cookie(core, request, PENDING, token)
 
 
@@ -80,7 +83,10 @@ def pending_token(core: Core, request: Request) -> str | None:
 
 
 def flow_cookie(core: Core, request: Request, value: str) -> str:
-    """Return the ``Set-Cookie`` header of a sign-in at an identity provider."""
+    """Return the ``Set-Cookie`` header of a sign-in at an identity provider.
+
+    An empty value deletes the cookie.
+    """
     return _step_cookie(core, request, FLOW, value)
 
 

@@ -152,9 +152,14 @@ def _sign_in_page(
         end_action=SIGN_OUT,
         profile=profile,
         email=email,
-        problem="" if refusal is None else refusal.detail[:1].upper() + refusal.detail[1:],
+        problem=problem_text(refusal),
         providers=provider_links(core.providers),
     )
+
+
+def problem_text(refusal: Refusal | None) -> str:
+    """Return the detail of a refusal as a sentence for a form, or "" without a refusal."""
+    return "" if refusal is None else refusal.detail[:1].upper() + refusal.detail[1:]
 
 
 async def _profile(core: Core, request: Request) -> Profile | None:

@@ -93,8 +93,8 @@ async def join(core: Core, request: Request) -> Response:
             )
             await core.write(note_refusal)
             raise wrong_password(
-                "the address has an account: enter the password of the account. If you do not know"
-                " it, ask the operator of the service to set a new one"
+                "the e-mail address has an account: enter its password. If you do not know"
+                " the password, ask the operator of the service to set a new one"
             )
 
     def work(session: Session) -> JoinReply:

@@ -69,12 +69,12 @@ def open_session(
         Refusal: no organization of the user accepts this kind of sign-in, or the user has none.
     """
     provider = None if sign_in is None else sign_in.provider
-    members = usable_memberships(session, user.id, provider, has_second_factor=has_second_factor)
-    if not members:
+    usable = usable_memberships(session, user.id, provider, has_second_factor=has_second_factor)
+    if not usable:
         raise _no_membership(session, user)
     if browser.old_token is not None:
         sessions.end_by_token(session, browser.old_token)
-    organization_id = members[0].organization_id
+    organization_id = usable[0].organization_id
     session_id, token = sessions.create(
         session,
         user_id=user.id,
@@ -88,7 +88,7 @@ def open_session(
     actor = user_actor(user, Credential("session", session_id), browser.address)
     event = Event("session.sign_in", Subject("session", str(session_id)), detail)
     note(session, actor, event, organization_id=organization_id, now=now)
-    return token, _reply(session, user, members, session_id)
+    return token, _reply(session, user, usable, session_id)
 
 
 async def note_refused(core: Core, user: User | None, address: str, reason: str) -> None:
@@ -100,14 +100,14 @@ async def note_refused(core: Core, user: User | None, address: str, reason: str)
     wrong field.
     """
     now = core.clock()
-    detail = core.refused_sign_ins.describe(None if user is None else user.id, reason)
+    detail = core.refused_sign_ins.count_and_describe(None if user is None else user.id, reason)
 
     def work(session: Session) -> None:
         unknown = Actor("unknown", None, "", address=address)
         actor = unknown if user is None else user_actor(user, address=address)
-        members = memberships(session, uuid4() if user is None else user.id)
+        user_memberships = memberships(session, uuid4() if user is None else user.id)
         event = Event("session.sign_in", Subject("session", ""), detail or reason, "refused")
-        organization_id = members[0].organization_id if members else None
+        organization_id = user_memberships[0].organization_id if user_memberships else None
         entry = note(session, actor, event, organization_id=organization_id, now=now)
         session.flush()
         # No entry has the position 0, so nothing is deleted if the attempt gets an entry.
@@ -127,11 +127,11 @@ def _no_membership(session: Session, user: User) -> Refusal:
 
 
 def _reply(
-    session: Session, user: User, members: Sequence[Membership], session_id: UUID
+    session: Session, user: User, usable: Sequence[Membership], session_id: UUID
 ) -> SignInReply:
     return SignInReply(
         session_id=session_id,
         user=UserRecord(id=user.id, email=user.email, name=user.name),
-        organization_id=members[0].organization_id,
-        organizations=organization_records(session, members),
+        organization_id=usable[0].organization_id,
+        organizations=organization_records(session, usable),
     )

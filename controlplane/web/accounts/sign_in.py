@@ -1,8 +1,7 @@
 """Sign-in by e-mail address and password, sign-out, and the change of one's own password.
 
 An unknown e-mail address and a wrong password get the same reply after the same amount of work, so
-that a caller cannot find out which addresses have accounts. Each sign-in creates a session and ends
-the previous session of the browser. This prevents session fixation.
+that a caller cannot find out which addresses have accounts.
 """
 
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from agent.presentation.humanize import counted
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.accounts import sessions, throttle
@@ -24,7 +24,7 @@ from controlplane.accounts.messages import EmptyRequest, SignedOut, SignInReply,
 from controlplane.accounts.passwords import require_valid_length
 from controlplane.accounts.second_factor import pending
 from controlplane.accounts.throttle import Attempt, network_of
-from controlplane.accounts.users import find_user, note_change
+from controlplane.accounts.users import find_user, increment_permissions_version
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call, user_subject
 from controlplane.operation.bodies import parse_body
@@ -88,8 +88,9 @@ async def end_own_session(core: Core, request: Request) -> None:
                 session, permissions.hash_secret(token), now
             )
             if session_match is not None:
-                event = Event("session.sign_out", Subject("session", str(session_match[0].key_id)))
-                note_call(session, session_match[0], event, address=address, now=now)
+                caller, _ = session_match
+                event = Event("session.sign_out", Subject("session", str(caller.key_id)))
+                note_call(session, caller, event, address=address, now=now)
             sessions.end_by_token(session, token)
 
         await core.write(work)
@@ -124,8 +125,10 @@ async def change_password(core: Core, request: Request) -> Response:
         if row.password_hash != user.password_hash:
             raise wrong_password("the old password is wrong")  # the password was changed meanwhile
         row.password_hash = password_hash
-        ended_count = _finish(session, caller, attempt)
-        event = Event("password.change", user_subject(row), f"ended {ended_count} other sessions")
+        ended_count = _end_other_sessions(session, caller, attempt)
+        event = Event(
+            "password.change", user_subject(row), f"ended {counted(ended_count, 'other session')}"
+        )
         note_call(session, caller, event, address=address, now=now)
         return PasswordChangeReply(ended_sessions=ended_count)
 
@@ -267,7 +270,7 @@ def too_many_attempts(wait_s: int) -> Refusal:
     )
 
 
-def _finish(session: Session, caller: Caller, attempt: Attempt) -> int:
+def _end_other_sessions(session: Session, caller: Caller, attempt: Attempt) -> int:
     """Count the attempt to change the password as successful, and end the user's other sessions.
 
     Returns the number of ended sessions.
@@ -280,7 +283,7 @@ def _finish(session: Session, caller: Caller, attempt: Attempt) -> int:
     session_ids = session.scalars(other_sessions).all()
     for each in session_ids:
         sessions.end(session, each, caller.owner_id)
-    note_change(session, caller.owner_id)
+    increment_permissions_version(session, caller.owner_id)
     return len(session_ids)
 
 
@@ -290,6 +293,7 @@ def require_valid_password(password: str, field: str) -> None:
         require_valid_length(password)
     except ValueError as error:
         reason = str(error)
+        # The message for a field follows the name of the field.
         raise validation_error({field: (reason.removeprefix("a password "),)}, reason) from None
 
 

@@ -24,9 +24,9 @@ from controlplane.web.agent_protocol.envelope import (
     INTERNAL_ERROR,
     RpcError,
     RpcRequest,
+    encode_error,
+    encode_result,
     read_request,
-    write_error,
-    write_result,
 )
 from controlplane.web.core import Core
 
@@ -72,7 +72,7 @@ class AgentProtocol:
                 return Response(status_code=HTTPStatus.ACCEPTED)
             content = await self._result(core, request, caller, call)
         except RpcError as error:
-            content = write_error(error)
+            content = encode_error(error)
         return Response(content, media_type="application/json")
 
     async def _result(
@@ -85,7 +85,7 @@ class AgentProtocol:
             result = await dispatch.answer(
                 call, request.headers.items(), partial(dispatch.run_tool, core, caller)
             )
-            return write_result(call.request_id, result)
+            return encode_result(call.request_id, result)
         except RpcError as error:
             error.request_id = call.request_id
             raise

@@ -52,7 +52,7 @@ class IdOnly(Model):
 
 
 class Envelope(Exact):
-    """A request or a notification. The SDK validates all keys of ``params`` except ``_meta``."""
+    """A request or a notification. The MCP SDK validates ``params``, except ``_meta``."""
 
     jsonrpc: Literal["2.0"]
     id: Absent[Id] = None
@@ -99,12 +99,12 @@ def read_request(body: bytes) -> RpcRequest:
         raise
 
 
-def write_result(request_id: Id, result: bytes) -> bytes:
+def encode_result(request_id: Id, result: bytes) -> bytes:
     """Return the reply for a result that `encode` has encoded."""
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), result)
 
 
-def write_error(error: RpcError) -> bytes:
+def encode_error(error: RpcError) -> bytes:
     """Return the reply for an error."""
     error_object: Json = {"code": error.code, "message": error.message}
     if error.data is not None:
@@ -118,7 +118,7 @@ def encode(value: Json | Id) -> bytes:
 
 
 def _read(value: Json) -> RpcRequest:
-    if not _is_text(value):
+    if not _is_encodable(value):
         raise RpcError(INVALID_REQUEST, "strings must not contain a lone surrogate")
     try:
         envelope = codec.validate(value, Envelope)
@@ -141,7 +141,7 @@ def _id_of(value: Json) -> Id | None:
         request_id = codec.validate(value, IdOnly).id
     except ValidationError:
         return None
-    return request_id if _is_text(request_id) else None
+    return request_id if _is_encodable(request_id) else None
 
 
 def _require_shallow(params: Json) -> None:
@@ -158,7 +158,7 @@ def _require_shallow(params: Json) -> None:
     raise RpcError(INVALID_PARAMS, f"params are nested deeper than {DEPTH_MAX} levels")
 
 
-def _is_text(value: Any) -> bool:
+def _is_encodable(value: Any) -> bool:
     """Return whether all strings in ``value`` can be encoded in UTF-8.
 
     JSON can contain lone surrogates as escape sequences. These cannot be encoded.

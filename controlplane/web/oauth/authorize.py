@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response
 
+from agent.presentation.humanize import counted
 from controlplane.accounts import sessions
 from controlplane.accounts.messages import SignInRequest
 from controlplane.accounts.names import organization_records
@@ -45,7 +46,7 @@ from controlplane.web.accounts.sign_in import (
 from controlplane.web.admission import address_of, require_method
 from controlplane.web.core import Core
 from controlplane.web.oauth.pages import Consent, Organization, consent_page, sign_in_page
-from controlplane.web.oauth.requests import count, fields_of, issuer_of, read_form
+from controlplane.web.oauth.requests import count_call, fields_of, issuer_of, read_form
 
 _PROBLEMS: Final = {
     "sign_in_failed": "The e-mail address or the password is wrong.",
@@ -65,8 +66,10 @@ async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
     """Show the page for ``GET``. Handle the decision of the user for ``POST``."""
     require_method(request, "GET", "POST")
     issuer = issuer_of(core, request)
-    count(core, request, limit, "too many pages were opened")
-    return await (_show if request.method == "GET" else _decide)(core, request, issuer)
+    count_call(core, request, limit, "too many pages were opened")
+    if request.method == "GET":
+        return await _show(core, request, issuer)
+    return await _decide(core, request, issuer)
 
 
 async def _show(core: Core, request: Request, issuer: str) -> Response:
@@ -87,7 +90,9 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     if token is None or caller is None:
         return _redirect_to_page(oauth_request)
     if not hmac.compare_digest(proof(token, oauth_request.query), fields.get("proof", "").encode()):
-        raise foreign_origin("this decision does not belong to the page that you were shown")
+        raise foreign_origin(
+            "this decision does not belong to the page that you were shown: open the page again"
+        )
     decision = fields.get("decision")
     if decision == "switch":  # the user wants to sign in with a different account
         await core.write(lambda session: sessions.end_by_token(session, token))
@@ -135,13 +140,13 @@ async def find_view(core: Core, oauth_request: OAuthRequest, token: str | None) 
     def work(session: Session) -> View:
         from controlplane.accounts.oauth.authorization_server import Server
 
-        client = Server(session, now, oauth_request.issuer).check(oauth_request)
-        session_match = token and permissions.caller_of_session(
-            session, permissions.hash_secret(token), now
-        )
-        if not token or not session_match:
+        client = Server(session, now, oauth_request.issuer).require_valid(oauth_request)
+        if token is None:
             return View(client.name, None)
-        return View(client.name, _consent(session, oauth_request, client, session_match[0], token))
+        match = permissions.caller_of_session(session, permissions.hash_secret(token), now)
+        if match is None:
+            return View(client.name, None)
+        return View(client.name, _consent(session, oauth_request, client, match[0], token))
 
     return await core.read(work)
 
@@ -186,12 +191,12 @@ async def _answer(
 
         assert caller.owner_id is not None  # noqa: S101 - a session has a user
         server = Server(session, now, oauth_request.issuer)
-        client = server.check(oauth_request)
+        client = server.require_valid(oauth_request)
         user = None
         if organization_id is not None:
             lock_user(session, caller.owner_id)
-            members = memberships_of_caller(session, caller)
-            if organization_id not in {member.organization_id for member in members}:
+            memberships = memberships_of_caller(session, caller)
+            if organization_id not in {each.organization_id for each in memberships}:
                 raise invalid_request("you are not a member of the organization")
             user = ConsentingUser(caller.owner_id, organization_id)
             event = Event("grant.create", Subject("client", client.id, client.name))
@@ -226,9 +231,7 @@ def _consent(
 
 
 def _describe_locations(locations: Sequence[str]) -> str:
-    if not locations:
-        return "every location"
-    return f"{len(locations)} location{'s' if len(locations) > 1 else ''}"
+    return counted(len(locations), "location") if locations else "every location"
 
 
 def _oauth_request(method: str, issuer: str, query: str) -> OAuthRequest:

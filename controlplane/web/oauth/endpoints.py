@@ -27,7 +27,7 @@ from controlplane.operation.fairness import RateLimit
 from controlplane.web.admission import Handler, read_body, require_media_type, require_method
 from controlplane.web.core import Core
 from controlplane.web.oauth.authorize import authorize, sign_in
-from controlplane.web.oauth.requests import count, issuer_of, read_form
+from controlplane.web.oauth.requests import count_call, issuer_of, read_form
 
 REGISTRATIONS_PER_S: Final = 1 / 60
 REGISTRATIONS_BURST: Final = 10
@@ -74,7 +74,7 @@ async def register(limit: RateLimit, core: Core, request: Request) -> Response:
     """Register a client by its own description (RFC 7591). No credential is required."""
     require_method(request, "POST")
     oauth_request = OAuthRequest("POST", issuer_of(core, request), request.url.path, {})
-    count(core, request, limit, "too many programs were registered")
+    count_call(core, request, limit, "too many programs were registered")
     require_media_type(request.headers)
     body = parse_json(await read_body(core, request, REGISTRATION_MAX_BYTES))
 
@@ -110,7 +110,7 @@ async def _read(core: Core, request: Request, limit: RateLimit) -> OAuthRequest:
     """Return the OAuth request in a client's form. Raises a refusal if the form is invalid."""
     require_method(request, "POST")
     issuer = issuer_of(core, request)
-    count(core, request, limit)
+    count_call(core, request, limit)
     parameters, resources = read_parameters(await read_form(core, request))
     return OAuthRequest("POST", issuer, request.url.path, parameters, resources)
 

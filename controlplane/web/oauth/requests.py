@@ -41,7 +41,7 @@ def issuer_of(core: Core, request: Request) -> str:
     return origin
 
 
-def count(
+def count_call(
     core: Core, request: Request, limit: RateLimit, problem: str = "too many requests"
 ) -> None:
     """Count a call from the network of the client. Raises a refusal if the limit is reached.

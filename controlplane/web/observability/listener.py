@@ -167,7 +167,8 @@ def with_metrics(app: ASGIApp, core: Core, port: int) -> ASGIApp:
     metrics = Starlette(routes=[Route("/metrics", MetricsEndpoint(core).answer)])
 
     async def split(scope: Scope, receive: Receive, send: Send) -> None:
-        is_scrape = scope["type"] == "http" and (scope.get("server") or (None, None))[1] == port
+        _host, server_port = scope.get("server") or (None, None)
+        is_scrape = scope["type"] == "http" and server_port == port
         await (metrics if is_scrape else app)(scope, receive, send)
 
     return split

@@ -69,5 +69,5 @@ def set_up_logging(level: str, form: Format) -> None:
     root.setLevel(level.upper())
     for name in LIBRARY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
-    steps = logging.INFO if level == "debug" else logging.WARNING
-    logging.getLogger(MIGRATIONS_LOGGER).setLevel(steps)
+    migrations_level = logging.INFO if level == "debug" else logging.WARNING
+    logging.getLogger(MIGRATIONS_LOGGER).setLevel(migrations_level)

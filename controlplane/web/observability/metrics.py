@@ -98,8 +98,8 @@ class Metrics:
         }
         self._begin_at_zero()
 
-    def answered(self, operation: str, status: int, code: str, took_s: float | None) -> None:
-        """Count a call.
+    def count_call(self, operation: str, status: int, code: str, took_s: float | None) -> None:
+        """Count an answered call.
 
         ``status`` is 0 if the client disconnected. ``took_s`` is None for a stream.
         """
@@ -123,13 +123,15 @@ class Metrics:
         """Count a stream as long as the context lasts."""
         return self._streams.labels(kind).track_inprogress()
 
-    def sent_command(self, kind: Kind, way: Way) -> None:
+    def count_command(self, kind: Kind, way: Way) -> None:
         self._commands.labels(kind, way).inc()
 
-    def received(self, kind: Kind, outcome: Outcome) -> None:
+    def count_report(self, kind: Kind, outcome: Outcome) -> None:
         self._reports.labels(kind, outcome).inc()
 
-    def transacted(self, kind: Transaction, waited_s: float, took_s: float, tries: int) -> None:
+    def count_transaction(
+        self, kind: Transaction, waited_s: float, took_s: float, tries: int
+    ) -> None:
         """Count a transaction, successful or not, that was started ``tries`` times."""
         waits, transactions = self._by_kind[kind]
         waits.observe(waited_s)
@@ -137,7 +139,7 @@ class Metrics:
         if tries > 1:
             self._retries.labels(kind).inc(tries - 1)
 
-    def tracked(self, result: TrackerResult) -> None:
+    def count_tracker_attempt(self, result: TrackerResult) -> None:
         self._tracker.labels(result).inc()
 
     def _begin_at_zero(self) -> None:

@@ -23,7 +23,7 @@ from controlplane.web.openapi.schemas import (
     readable,
 )
 
-_WORDS: Final = {
+_DESCRIPTIONS: Final = {
     400: "A parameter or the body is invalid.",
     401: "The API key or session is missing or invalid.",
     403: "The API key or session lacks the required permission.",
@@ -97,8 +97,8 @@ class Interface:
         security: the security schemes by name. Each of them is sufficient for a call.
         models: further models whose schemas are components of the document.
         components: further components of the document: schemas by name.
-        words: descriptions of statuses that replace the usual descriptions.
-        empty: statuses whose replies have no body.
+        descriptions: descriptions of statuses that replace the usual descriptions.
+        statuses_without_body: statuses whose replies have no body.
         code_of: takes the status and the code of a refusal, and returns the code that is sent.
         reasons: values of ``reason`` by code.
     """
@@ -110,8 +110,8 @@ class Interface:
     security: Json
     models: Collection[type[Any]] = ()
     components: Json = field(default_factory=dict)
-    words: Mapping[int, str] = field(default_factory=dict)
-    empty: Collection[int] = ()
+    descriptions: Mapping[int, str] = field(default_factory=dict)
+    statuses_without_body: Collection[int] = ()
     code_of: Callable[[int, str], str | None] = lambda _status, code: code
     reasons: Mapping[str, str] = field(default_factory=dict)
 
@@ -175,7 +175,7 @@ def _schemas(interface: Interface) -> tuple[dict[Key, Json], Json]:
                 components[name] = operation.body_schema(components[name])
             if operation.method == "GET":  # The operation lists these fields as parameters.
                 schemas[key] = components[name]
-    for operation in operations:
+    for operation in operations:  # Models of parameters are no components.
         if operation.method == "GET" and operation.body is not None:
             components.pop(operation.body.__name__, None)
     return schemas, {name: readable(schema) for name, schema in sorted(components.items())}
@@ -246,23 +246,22 @@ def _refusal(interface: Interface, status: int, codes: Iterable[str]) -> Json:
 
     If the interface sends no code with this status, the schema permits no ``code``.
     """
-    words = interface.words.get(status, _WORDS[status])
-    if status in interface.empty:
-        return {"description": words, "headers": _headers_of(status)}
-    codes_sent = sorted({code for refusal in codes if (code := interface.code_of(status, refusal))})
-    properties: Json = {
-        "status": {"const": status},
-        "code": {"enum": codes_sent} if codes_sent else False,
-    }
-    for code in interface.reasons.keys() & set(codes_sent):
+    description = interface.descriptions.get(status, _DESCRIPTIONS[status])
+    if status in interface.statuses_without_body:
+        return {"description": description, "headers": _headers_of(status)}
+    sent_codes = sorted(set(filter(None, (interface.code_of(status, code) for code in codes))))
+    properties: Json = {"status": {"const": status}, "code": False}
+    for code in interface.reasons.keys() & set(sent_codes):
         properties["reason"] = {"const": interface.reasons[code]}
-    narrowed_schema = {"properties": properties, **({"required": ["code"]} if codes_sent else {})}
-    description = (
-        f"Codes: {', '.join(f'`{code}`' for code in codes_sent)}." if codes_sent else "No code."
-    )
+    narrowed_schema: Json = {"properties": properties}
+    codes_text = "No code."
+    if sent_codes:
+        properties["code"] = {"enum": sent_codes}
+        narrowed_schema["required"] = ["code"]
+        codes_text = f"Codes: {', '.join(f'`{code}`' for code in sent_codes)}."
     schema = {"allOf": [{"$ref": REFERENCES.format(model=Problem.__name__)}, narrowed_schema]}
     return {
-        "description": f"{words} {description}",
+        "description": f"{description} {codes_text}",
         "headers": _headers_of(status),
         "content": {MEDIA_TYPE: {"schema": schema}},
     }

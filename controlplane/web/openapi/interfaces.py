@@ -95,13 +95,13 @@ every currency separately, with its number of sales.
         }
     },
     components={FREE_VALUE: FREE_VALUE_SCHEMA},
-    words={
+    descriptions={
         401: "The access token, API key or refresh token is missing or invalid. No body.",
         403: "The API key lacks the required permission in this company. No body.",
         404: "The object does not exist, or belongs to another company. No body.",
         503: "The service cannot answer now.",
     },
-    empty=RETAIL_EMPTY,
+    statuses_without_body=RETAIL_EMPTY,
     code_of=retail_code,
     reasons={"existing_entity_conflict": DUPLICATE_EXTERNAL_ID},
 )

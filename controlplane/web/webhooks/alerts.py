@@ -27,8 +27,10 @@ from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
 RETRY_PERIOD: Final = timedelta(days=3)
 ERROR_MAX: Final = 300
+"""Maximum length of the error that is stored with a notification."""
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix
 SECRET_BYTES: Final = range(24, 65)
+"""The permitted sizes of a secret (Standard Webhooks)."""
 Receivers = Literal["operator", "webhooks", "mail"]
 """The operator's webhook, or the routes of all organizations to webhooks or to e-mail addresses."""
 
@@ -125,7 +127,9 @@ class AlertOutbox:
         bodies = bodies_of(session, row)
         if route is not None and route.kind == "email":
             mail = mail_of(row.id, route.target, bodies, self.settings.smtp, row.scheduled_at)
-            return Claim(row.id, row.id, "", row.attempts, b"", mail=mail)
+            return Claim(
+                id=row.id, key=row.id, url="", attempt=row.attempts, content=b"", mail=mail
+            )
         kind = "webhook" if route is None else route.kind
         secret, url = self.settings.notify_secret, self.settings.notify_url or ""
         if route is not None:
@@ -140,7 +144,7 @@ class AlertOutbox:
 
 
 def _postpone(session: Session, notification: Notification, until: datetime) -> None:
-    """Send the receiver of a notification nothing before ``until``.
+    """Send nothing to the receiver of a notification before ``until``.
 
     Slack limits messages for each webhook, and may disable an app that ignores the limit.
     """
@@ -168,7 +172,7 @@ def read_secret(text: str) -> bytes:
     try:
         secret = base64.b64decode(text.strip().removeprefix(SECRET_PREFIX), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ValueError("it must be whsec_ followed by Base64") from error
+        raise ValueError("the secret must be whsec_ followed by Base64") from error
     if len(secret) not in SECRET_BYTES:
-        raise ValueError("a secret has 24 to 64 bytes")
+        raise ValueError("the secret must have 24 to 64 bytes")
     return secret

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from agent.presentation.humanize import counted
+
 Bodies = Sequence[Mapping[str, Any]]
 """The alerts of a notification, as `alerts.messages.body_of` describes them."""
 PAGERDUTY_URL: Final = "https://events.pagerduty.com/v2/enqueue"
@@ -20,6 +22,8 @@ PAGERDUTY_EU: Final = "eu:"
 SLACK_HOSTS: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
 SLACK_PATH: Final = "/services/"
 """The start of the paths of Slack's incoming webhooks. Slack's workflows have other paths."""
+SLACK_TEXT_MAX: Final = 3000
+PAGERDUTY_SUMMARY_MAX: Final = 1024
 CARD_SCHEMA: Final = "http://adaptivecards.io/schemas/adaptive-card.json"
 TITLES: Final = {
     "alert.firing": "Firing",
@@ -32,8 +36,8 @@ LISTED_MAX: Final = 40
 TEAMS_BYTES_MAX: Final = 20_000
 """Maximum size of a body for Teams.
 
-Teams permits 28,672 bytes in the form in which it stores a message. There, a body of 24,453 bytes
-had 28,897 bytes. The workflow has answered 202 before it finds that a message is too large.
+Teams permits 28,672 bytes in the form in which it stores a message. In a test, this form of a body
+of 24,453 bytes had 28,897 bytes. A workflow replies 202 before it checks the size of a message.
 """
 
 
@@ -56,14 +60,16 @@ def summary_of(bodies: Bodies) -> str:
     """Return one line about all alerts of a notification."""
     if len(bodies) == 1:
         return f"{TITLES[bodies[0]['type']]}: {bodies[0]['text']}"
-    firing = sum(each["type"] == "alert.firing" for each in bodies)
+    firing_count = sum(each["type"] == "alert.firing" for each in bodies)
+    firing, resolved_count = counted(firing_count, "alert"), len(bodies) - firing_count
     locations = sorted({each["locationId"] for each in bodies})
     where = locations[0] if len(locations) == 1 else f"{len(locations)} locations"
-    return f"{firing} alerts firing and {len(bodies) - firing} resolved at {where}"
+    return f"{firing} firing and {resolved_count} resolved at {where}"
 
 
 def lines_of(bodies: Bodies, listed_max: int = LISTED_MAX) -> list[str]:
     """Return one line for each of the first ``listed_max`` alerts, the firing ones first."""
+    # In alphabetical order, "alert.firing" comes before "alert.resolved".
     ordered = sorted(bodies, key=lambda each: str(each["type"]))
     lines = [f"{TITLES[each['type']]} ({each['severity']}): {each['text']}" for each in ordered]
     more = len(lines) - listed_max
@@ -97,7 +103,7 @@ def _slack(_target: str, bodies: Bodies) -> Mapping[str, Any]:
     Slack displays a warning if the app has no address for that.
     """
     blocks: list[Any] = [
-        {"type": "section", "text": {"type": "plain_text", "text": line[:3000]}}
+        {"type": "section", "text": {"type": "plain_text", "text": line[:SLACK_TEXT_MAX]}}
         for line in lines_of(bodies)
     ]
     link = link_of(bodies)
@@ -158,7 +164,7 @@ def _pagerduty(target: str, bodies: Bodies) -> Mapping[str, Any]:
     if is_resolved:
         return event
     event["payload"] = {
-        "summary": body["text"][:1024],
+        "summary": body["text"][:PAGERDUTY_SUMMARY_MAX],
         "source": body["name"] or body["locationId"],
         "severity": body["severity"],
         "timestamp": body["since"],

@@ -21,8 +21,8 @@ IMPLICIT_TLS_PORT: Final = 465
 REPLY_TIMEOUT_S: Final = 60
 """How long a server may process an e-mail, for example scan it, before it replies.
 
-RFC 5321, section 4.5.3.2.6: after a timeout that is too short, a server that accepts the e-mail
-late delivers it again with each attempt.
+If this timeout is too short, the e-mail is sent again although the server has accepted it, so it is
+delivered several times (RFC 5321, section 4.5.3.2.6).
 """
 POLICY: Final = policy.default.clone(cte_type="7bit")
 """Encodes text as ASCII, because a server need not support 8BITMIME (RFC 6152)."""
@@ -110,7 +110,7 @@ def _start_tls(client: smtplib.SMTP) -> bool:
 def _with_ascii_domain(address: str) -> str:
     """Return an address with the ASCII form of its domain, which needs no SMTPUTF8 (RFC 5890).
 
-    A domain whose ASCII form would be that of another domain, such as one with ß, is unchanged.
+    The domain is unchanged if its ASCII form would be a different domain, as for a name with ß.
     """
     local_part, _, domain = address.rpartition("@")
     try:

@@ -25,6 +25,7 @@ from controlplane.web.webhooks.mail import send_mail
 
 log = logging.getLogger("controlplane.web.webhooks.sending")
 BATCH = 8
+"""Maximum number of messages that are sent at the same time."""
 BACKOFF_FIRST_S = 5
 BACKOFF_MAX_S = 600
 RETRY_AFTER_MAX_S: Final = 3600
@@ -72,7 +73,7 @@ class Outbox(Protocol):
 
         Args:
             reason: why the attempt failed, or "" after success.
-            wait_s: how long the receiver wants no further messages.
+            wait_s: how long to send the receiver no messages, as it has requested.
         """
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
@@ -102,7 +103,8 @@ async def send_due(core: Core, client: httpx2.AsyncClient, outbox: Outbox) -> in
 
 def backoff_s(attempt: int) -> float:
     """Return the wait after the ``attempt``-th failure: 5, 10, 20 s and so on to 10 minutes."""
-    return float(min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(attempt - 1, 20)))
+    exponent = min(attempt - 1, 20)  # limited, because the number of attempts has no limit
+    return float(min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2**exponent))
 
 
 async def _send(core: Core, client: httpx2.AsyncClient, outbox: Outbox, claim: Claim) -> None:
@@ -119,7 +121,8 @@ async def _send(core: Core, client: httpx2.AsyncClient, outbox: Outbox, claim: C
     status = await core.write(
         lambda session: outbox.conclude(session, claim, now, reason=reason, wait_s=wait_s)
     )
-    outbox.count(core.metrics, "retried" if status == "pending" else "failed" if reason else "sent")
+    result: TrackerResult = "failed" if reason else "sent"
+    outbox.count(core.metrics, "retried" if status == "pending" else result)
     log.log(
         logging.WARNING if reason else logging.INFO,
         "%s event=%s attempt=%d status=%s %s",
@@ -150,8 +153,6 @@ async def _post(outbox: Outbox, client: httpx2.AsyncClient, claim: Claim) -> tup
 
 
 def _requested_wait_s(retry_after: str) -> float:
-    """Return the seconds of a ``Retry-After``. A date is ignored, because no known receiver sends
-    one.
-    """
+    """Return the seconds of a ``Retry-After``, or 0 for a date, which no known receiver sends."""
     is_number = retry_after.isascii() and retry_after.isdecimal()
     return min(float(retry_after), RETRY_AFTER_MAX_S) if is_number else 0

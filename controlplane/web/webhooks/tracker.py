@@ -87,7 +87,7 @@ class TrackerOutbox:
         return report.tracker_status
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
-        metrics.tracked(result)
+        metrics.count_tracker_attempt(result)
 
 
 def _settle(report: Report, status: TrackerStatus, now: datetime) -> None:

@@ -1,6 +1,7 @@
 """Adds ``counted_devices.symbols``: a text with one character for each subject of the device.
 
-Also adds an index of these texts, and the subject ``device``, which counts each device that is not
+A subject defines which devices are counted, for example those with a finding of one rule. This step
+also adds an index of these texts, and the subject ``device``, which counts each device that is not
 revoked. The index of printer problems gets the columns that the list of the worst printers reads.
 """
 

@@ -1,7 +1,8 @@
-"""Moves ``counted_devices.symbols`` to ``devices``: filters by state or words then need no join.
+"""Moves ``symbols`` (one character for each subject of a device) to the table ``devices``.
 
-The new index has all columns by which devices are grouped, filtered and searched when their
-findings are counted.
+To count findings, devices are filtered by these characters, and also by state and search text,
+which are columns of ``devices``. After the move, this needs no join. The new index has all columns
+by which devices are then grouped, filtered and searched. It replaces the dropped one.
 """
 
 import sqlalchemy as sa

@@ -63,9 +63,8 @@ async def start(client: ProviderClient, core: Core, request: Request) -> Respons
         location = flow.authorization_url(await client.metadata())
     except (ProviderUnavailableError, ProviderRefusedError) as error:
         raise _unavailable(client, error) from error
-    query = request.query_params.get("return", "")[: QUERY_MAX + 1]
-    is_kept = len(query) <= QUERY_MAX
-    encoded_query = urlsafe_b64encode(query.encode()).decode() if is_kept else ""
+    query = request.query_params.get("return", "")
+    encoded_query = urlsafe_b64encode(query.encode()).decode() if len(query) <= QUERY_MAX else ""
     cookie = cookies.flow_cookie(core, request, f"{flow.secret}.{encoded_query}")
     return redirect(location, cookie)
 
@@ -74,22 +73,22 @@ async def finish(client: ProviderClient, core: Core, request: Request) -> Respon
     """Open a session for the answer of the provider."""
     require_method(request, "GET")
     address = count_attempt(core, request)
-    forget = {"set-cookie": cookies.flow_cookie(core, request, "")}
+    cookie_deletion = {"set-cookie": cookies.flow_cookie(core, request, "")}
     secret, _, encoded_query = cookies.flow_value(core, request).partition(".")
     if _SECRET.fullmatch(secret) is None:
-        raise _refused(_EXPIRED, forget)
+        raise _refused(_EXPIRED, cookie_deletion)
     flow = Flow(client.provider, _redirect_uri(client, core, request), secret)
     try:
         code = flow.code_of(_parameters(request), await client.metadata())
         answer = await client.exchange(flow, code, core.clock())
         token = await _open(client, core, request, answer)
     except ProviderUnavailableError as error:
-        raise _unavailable(client, error, forget) from error
+        raise _unavailable(client, error, cookie_deletion) from error
     except ProviderRefusedError as error:
         await note_refused(core, None, address, f"{client.provider.label}: {error}")
-        raise _refused(str(error), forget) from error
-    location = f"{AUTHORIZE}?{_decode(encoded_query)}" if encoded_query else CONSOLE
-    return redirect(location, cookies.cookie(core, request, token), forget["set-cookie"])
+        raise _refused(str(error), cookie_deletion) from error
+    location = f"{AUTHORIZE}?{_decode_query(encoded_query)}" if encoded_query else CONSOLE
+    return redirect(location, cookies.cookie(core, request, token), cookie_deletion["set-cookie"])
 
 
 async def _open(client: ProviderClient, core: Core, request: Request, answer: Answer) -> str:
@@ -133,7 +132,7 @@ def _redirect_uri(client: ProviderClient, core: Core, request: Request) -> str:
     return issuer_of(core, request) + callback_path(client.provider)
 
 
-def _decode(encoded_query: str) -> str:
+def _decode_query(encoded_query: str) -> str:
     """Return the query in the cookie, without invalid characters. The OAuth page validates it."""
     try:
         text = urlsafe_b64decode(encoded_query.encode("ascii", "ignore")).decode()

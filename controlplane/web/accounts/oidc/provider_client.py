@@ -32,6 +32,7 @@ from controlplane.accounts.oidc.providers import IdentityProvider
 TIMEOUT_S: Final = 8.0
 REPLY_MAX_BYTES: Final = 262_144
 METADATA_CACHED_S: Final = 3600.0
+"""How long the metadata and the keys of a provider are cached."""
 KEYS_REFETCH_S: Final = 30.0
 """If an ID token was signed with an unknown key, the provider's keys are fetched again, unless they
 were fetched less than this time before."""
@@ -89,10 +90,10 @@ class ProviderClient:
             "redirect_uri": flow.redirect_uri,
             "code_verifier": flow.code_verifier,
         }
-        tokens = await self._tokens(fields)
+        tokens = await self._request_tokens(fields)
         return await self._answer(tokens, now, nonce=flow.nonce)
 
-    async def ask_again(
+    async def revalidate(
         self, access_token: str, refresh_token: str | None, subject: str, now: datetime
     ) -> Answer:
         """Return the provider's current answer about the user of a session.
@@ -106,15 +107,15 @@ class ProviderClient:
             if self.provider.is_entra:
                 # Entra ID sends an ID token, and so the groups, only if `openid` is requested.
                 fields["scope"] = " ".join(self.provider.scopes)
-            answer = await self._answer(await self._tokens(fields), now)
+            answer = await self._answer(await self._request_tokens(fields), now)
         else:
-            userinfo = await self._userinfo(access_token)
+            userinfo = await self._fetch_userinfo(access_token)
             answer = Answer(read_claims(None, userinfo, self.provider), access_token, None)
         if answer.claims.subject != subject:
             raise ProviderRefusedError("the provider's answer is about a different user")
         # Without a new refresh token, the old one is still valid (RFC 6749, section 6).
-        newest_token = answer.refresh_token or refresh_token
-        return Answer(answer.claims, answer.access_token, newest_token)
+        newest_refresh_token = answer.refresh_token or refresh_token
+        return Answer(answer.claims, answer.access_token, newest_refresh_token)
 
     async def _answer(
         self, tokens: Mapping[str, Any], now: datetime, *, nonce: str | None = None
@@ -128,20 +129,22 @@ class ProviderClient:
         if nonce is not None or "id_token" in tokens:
             id_token = await self._verify(tokens.get("id_token"), access_token, nonce, now)
         has_userinfo = (await self.metadata()).userinfo_endpoint is not None
-        userinfo = await self._userinfo(access_token) if has_userinfo else {}
+        userinfo = await self._fetch_userinfo(access_token) if has_userinfo else {}
         if not has_groups(userinfo, self.provider):
-            self._require_groups_later(id_token, refresh_token, is_sign_in=nonce is not None)
+            self._require_groups_at_later_checks(
+                id_token, refresh_token, is_sign_in=nonce is not None
+            )
         return Answer(read_claims(id_token, userinfo, self.provider), access_token, refresh_token)
 
-    def _require_groups_later(
+    def _require_groups_at_later_checks(
         self, id_token: Mapping[str, Any] | None, refresh_token: str | None, *, is_sign_in: bool
     ) -> None:
         """Refuse answers that would end memberships of users who are still in their groups.
 
-        Called if userinfo has no groups. A refreshed answer need not have an ID token either
-        (OpenID Connect Core, 12.2). Then the session ends, because nothing confirms its groups.
-        The memberships remain until the next sign-in, because nothing states that the user has
-        left the groups.
+        This is called if userinfo has no groups. They must then be in an ID token, now and at each
+        later check. A refreshed answer can lack an ID token (OpenID Connect Core, 12.2). In this
+        case, only the session ends. The memberships remain until the next sign-in, because the
+        provider has not stated that the user has left the groups.
         """
         if id_token is None:
             raise ProviderRefusedError("the provider sent no groups when it was asked again")
@@ -156,14 +159,14 @@ class ProviderClient:
     ) -> Mapping[str, Any]:
         """Verify an ID token. If its key is unknown, the provider's keys are fetched again."""
         cached = await self._load()
-        for is_last in (False, True):
+        for is_last_attempt in (False, True):
             try:
                 return verify_id_token(
                     token, cached.keys, self.provider,
                     now=now, access_token=access_token, nonce=nonce,
                 )  # fmt: skip
             except UnknownKeyError:
-                if is_last or self._monotonic() - cached.fetched_at_s < KEYS_REFETCH_S:
+                if is_last_attempt or self._monotonic() - cached.fetched_at_s < KEYS_REFETCH_S:
                     break
                 cached = await self._load(is_forced=True)
         raise ProviderRefusedError("the ID token was signed with an unknown key")
@@ -175,17 +178,17 @@ class ProviderClient:
             metadata = parse_metadata(await self._get(metadata_url(issuer)), issuer)
             keys = await self._get(metadata.jwks_uri)
             if not isinstance(keys.get("keys"), list):
-                raise ProviderUnavailableError("it sent no keys")
+                raise ProviderUnavailableError("the provider sent no keys")
             cached = self._cached = _Cached(metadata, keys, now_s)
         return cached
 
-    async def _userinfo(self, access_token: str) -> Mapping[str, Any]:
+    async def _fetch_userinfo(self, access_token: str) -> Mapping[str, Any]:
         endpoint = (await self.metadata()).userinfo_endpoint
         if endpoint is None:
             raise ProviderRefusedError("the provider has neither refresh tokens nor userinfo")
         return await self._get(endpoint, {"Authorization": f"Bearer {access_token}"})
 
-    async def _tokens(self, fields: Mapping[str, str]) -> Mapping[str, Any]:
+    async def _request_tokens(self, fields: Mapping[str, str]) -> Mapping[str, Any]:
         from authlib.oauth2.auth import ClientAuth
         from authlib.oauth2.client import DEFAULT_HEADERS
 
@@ -218,7 +221,7 @@ class ProviderClient:
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > REPLY_MAX_BYTES:
-                        raise ProviderUnavailableError("its reply is too large")
+                        raise ProviderUnavailableError("the provider's reply is too large")
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
             raise ProviderUnavailableError(f"no reply ({type(error).__name__})") from error
         finally:
@@ -236,15 +239,13 @@ def _parse(status: int, body: bytes) -> Mapping[str, Any]:
     if is_refusal and status not in temporary:
         error = _error_code(body)
         if error in NOT_ABOUT_USER:
-            raise ProviderUnavailableError(f"it answered with {error}")
+            raise ProviderUnavailableError(f"the provider answered with {error}")
         raise ProviderRefusedError(f"the provider refused ({error or f'status {status}'})")
     if status != HTTPStatus.OK:
-        raise ProviderUnavailableError(f"it answered with status {status}")
+        raise ProviderUnavailableError(f"the provider answered with status {status}")
     content = _json(body)
-    if content is None:
-        raise ProviderUnavailableError("its reply is not JSON")
     if not isinstance(content, dict):
-        raise ProviderUnavailableError("its reply is not a JSON object")
+        raise ProviderUnavailableError("the provider's reply is not a JSON object")
     return content
 
 
@@ -256,7 +257,7 @@ def _error_code(body: bytes) -> str | None:
 
 
 def _json(body: bytes) -> object:
-    """Return the value of a JSON text. None if it is null or not valid."""
+    """Return the value of a JSON text, or None if the text is not valid."""
     try:
         return cast("object", json.loads(body))
     except (ValueError, RecursionError):

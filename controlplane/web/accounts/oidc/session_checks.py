@@ -40,13 +40,15 @@ async def _check(
     async with turns:
         try:
             if check.provider in unavailable:
-                raise ProviderUnavailableError("it did not answer before")
+                raise ProviderUnavailableError("the provider did not answer before")
             await _ask(core, check)
         except ProviderUnavailableError as error:
             if check.provider not in unavailable:
                 log.warning("%s did not confirm a session: %s", check.provider, error)
             unavailable.add(check.provider)
-            await core.write(lambda session: session_checks.suspend(session, check, core.clock()))
+            await core.write(
+                lambda session: session_checks.retry_later(session, check, core.clock())
+            )
         except ProviderRefusedError as error:
             reason = str(error)
             await core.write(
@@ -59,7 +61,7 @@ async def _ask(core: Core, check: DueCheck) -> None:
     client = core.identity_providers.get(check.provider)
     if client is None:
         raise ProviderRefusedError("the identity provider is no longer configured")
-    answer = await client.ask_again(
+    answer = await client.revalidate(
         check.access_token, check.refresh_token, check.subject, core.clock()
     )
     provider, tokens = client.provider, (answer.access_token, answer.refresh_token)

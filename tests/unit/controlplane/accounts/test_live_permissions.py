@@ -317,11 +317,11 @@ async def test_a_changed_permission_of_the_owner_of_a_stream_is_reported_once(
     streams = service.core.streams
     with streams.open(caller), streams.open(caller):
         assert set(streams.owners()) == {user.id}
-        assert streams.changed({user.id: caller.permissions_version}) == set()
-        assert streams.changed({user.id: caller.permissions_version + 1}) == {caller.key_id}
-        assert streams.changed({user.id: caller.permissions_version + 1}) == set()
-        assert streams.changed({}) == {caller.key_id}
-        assert streams.changed({}) == set()
+        assert streams.find_changed({user.id: caller.permissions_version}) == set()
+        assert streams.find_changed({user.id: caller.permissions_version + 1}) == {caller.key_id}
+        assert streams.find_changed({user.id: caller.permissions_version + 1}) == set()
+        assert streams.find_changed({}) == {caller.key_id}
+        assert streams.find_changed({}) == set()
     assert not streams.owners()
     with streams.open(service.caller(service.write_key)):
         assert not streams.owners()

@@ -63,7 +63,12 @@ async def test_a_membership_ended_at_one_service_ends_at_the_other_service(
 async def test_concurrent_changes_of_permissions_are_all_counted(service: RunningService) -> None:
     user = make_user(service)
     await asyncio.gather(
-        *(service.core.write(lambda session: users.note_change(session, user.id)) for _ in range(8))
+        *(
+            service.core.write(
+                lambda session: users.increment_permissions_version(session, user.id)
+            )
+            for _ in range(8)
+        )
     )
     query = select(User.permissions_version).where(User.id == user.id)
     assert service.database.read(lambda session: session.scalars(query).one()) == 9

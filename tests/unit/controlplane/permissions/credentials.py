@@ -123,7 +123,7 @@ class Maker:
             redirect_uri="https://agent.example", code_challenge="-", now=self.now - ago,
         )  # fmt: skip
         self.session.flush()
-        row = grants.take_code(self.session, code, "vcl_test", self.now - ago)
+        row = grants.find_and_lock_code(self.session, code, "vcl_test", self.now - ago)
         assert row is not None
         result = grants.open_grant(self.session, row, self.now - ago)
         access, refresh = new_secret(ACCESS), new_secret(REFRESH)

@@ -22,7 +22,7 @@ from controlplane.storage.database import (
     DatabaseVersionError,
     parse_url,
 )
-from controlplane.storage.location import default_database
+from controlplane.storage.default_database import default_database
 from controlplane.storage.migrations.tables import SCHEMA_VERSION
 from controlplane.storage.tables import Base, Schema
 

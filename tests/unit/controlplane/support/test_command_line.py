@@ -140,6 +140,6 @@ def test_a_copy_does_not_overwrite_channels(database: str, tmp_path: Path, capsy
     with (
         closing(Database(str(tmp_path / "other.db"))) as source,
         closing(Database(database)) as target,
-        pytest.raises(NotEmptyError, match="support_channels has 1 rows"),
+        pytest.raises(NotEmptyError, match="support_channels has 1 row"),
     ):
         copy_rows(source, target, lambda table, count: None)

@@ -264,7 +264,10 @@ async def test_a_sign_in_with_an_expired_client_secret_names_the_error_of_the_pr
 ) -> None:
     process.control(replies={"/token": [401, '{"error": "invalid_client"}']})
     reply = await Visitor(service).sign_in_with_provider()
-    assert (reply.status_code, "it answered with invalid_client" in reply.text) == (503, True)
+    assert (reply.status_code, "the provider answered with invalid_client" in reply.text) == (
+        503,
+        True,
+    )
 
 
 # ---------------------------------------------------------------------------- keys

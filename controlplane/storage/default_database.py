@@ -12,7 +12,8 @@ _FILE = "venue-control.db"
 def default_database(environment: Mapping[str, str], *, is_root: bool | None = None) -> str:
     """Return the value of ``$VENUE_CONTROL_DATABASE``, or the path of the default file.
 
-    The directory of the default file follows the conventions of the operating system.
+    The directory of the default file follows the conventions of the operating system. ``is_root``
+    is by default whether the current user is root.
     """
     if variable := environment.get(ENVIRONMENT):
         return variable
@@ -21,7 +22,7 @@ def default_database(environment: Mapping[str, str], *, is_root: bool | None = N
         base = Path(environment.get("LOCALAPPDATA") or home)
     elif sys.platform == "darwin":
         base = home / "Library" / "Application Support"
-    elif os.geteuid() == 0 if is_root is None else is_root:
+    elif is_root or (is_root is None and os.geteuid() == 0):
         base = Path("/var/lib")
     else:
         base = Path(environment.get("XDG_STATE_HOME") or home / ".local" / "state")
