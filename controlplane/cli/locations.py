@@ -20,7 +20,7 @@ from controlplane.devices.locations.locations import (
     add_maintenance,
     end_maintenance,
     parse_time,
-    set_location,
+    set_zone_and_hours,
     zones,
 )
 from controlplane.devices.locations.opening_hours import describe_hours, format_hours, read_hours
@@ -42,7 +42,7 @@ def set_hours(options: argparse.Namespace) -> int:
 
     def work(session: Session) -> bool:
         _add_entry(session, location_key, "location.hours", describe_hours(lines, options.zone))
-        return set_location(session, location_key, options.zone, lines, system_clock())
+        return set_zone_and_hours(session, location_key, options.zone, lines, system_clock())
 
     is_zone_changed = in_database(options, work, may_create=True)
     hours_text = None if lines is None else format_hours(hours)

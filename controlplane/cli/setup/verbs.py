@@ -35,7 +35,7 @@ from controlplane.cli.setup import dialog
 from controlplane.cli.users import read_password_hash
 from controlplane.client.errors import UsageError
 from controlplane.clock import system_clock
-from controlplane.devices.locations.locations import set_location
+from controlplane.devices.locations.locations import set_zone_and_hours
 from controlplane.devices.locations.opening_hours import describe_hours, require_zone
 from controlplane.merchant.locations import name_location, name_organization, valid_zone
 from controlplane.operation.audit_entries import Operation, Subject, describe_role, user_subject
@@ -219,7 +219,7 @@ def _create(session: Session, options: argparse.Namespace, plan: Plan) -> str | 
     if plan.location is not None:
         location_id, name, zone = plan.location
         name_location(session, (organization_id, location_id), name, now)
-        set_location(session, (organization_id, location_id), zone, None, now)
+        set_zone_and_hours(session, (organization_id, location_id), zone, None, now)
         add_entry("location.name", Subject("location", location_id), name)
         add_entry("location.hours", Subject("location", location_id), describe_hours(None, zone))
     if _read_existing(session, organization_id).keys:

@@ -154,21 +154,18 @@ def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
     """
     incidents: dict[int, Incident] = {}
     margin_s, spans = _MARGIN_S, _spans(rows, _MARGIN_S)
-    oldest_s = seconds_of(context.now - 2 * INCIDENTS_KEPT)
+    oldest_s = seconds_of(context.now - 2 * INCIDENTS_KEPT)  # no stored incident is older
     while spans:
         near = _incidents_in(context, spans)
         incidents |= {each.position: each for each in near}
-        margin_s *= 8
         starts = defaultdict[str, list[int]](list)
         for each in near:
             starts[each.location_id].append(each.began_s)
-        open_spans = [
-            each for each in spans if not _has_start_of_group(each, starts[each.location_id])
-        ]
+        margin_s *= 8
         spans = [
             each._replace(low_s=each.target_s - margin_s)
-            for each in open_spans
-            if each.low_s > oldest_s
+            for each in spans
+            if each.low_s > oldest_s and not _has_start_of_group(each, starts[each.location_id])
         ]
     by_location = defaultdict[str, list[Incident]](list)
     for each in incidents.values():
@@ -224,7 +221,7 @@ def _has_start_of_group(span: _Span, starts: Iterable[int]) -> bool:
     Args:
         starts: when the incidents at this location began.
     """
-    before_s = span.low_s - 1
+    before_s = span.low_s - 1  # an incident that was not read can have begun then
     for began_s in sorted(each for each in starts if span.low_s <= each <= span.target_s):
         if began_s > before_s + SHARED_WITHIN_S:
             return True
@@ -243,8 +240,8 @@ def _records(
 
     def record_of_group(group: Group) -> records.IncidentRecord:
         location_id, cause = group[0].location_id, cause_of(group)
-        observers = len(observers_of(group, periods.get(location_id, ())))
-        explanation = explanation_of(group, observers)
+        observer_count = len(observers_of(group, periods.get(location_id, ())))
+        explanation = explanation_of(group, observer_count)
         ends = [each.ended_s for each in group]
         return records.IncidentRecord(
             location_id=location_id,
@@ -254,7 +251,7 @@ def _records(
             cause=cause,
             title=CAUSE_TITLES[cause].sentence,
             device_count=len(devices_of(group)),
-            observer_count=observers,
+            observer_count=observer_count,
             loss=explanation and explanation.loss,
             suspect=explanation and explanation.suspect,
             incidents=tuple(_incident_record(each, devices[each.device]) for each in group),

@@ -17,7 +17,7 @@ from controlplane.operation.cursors import SortKey
 from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report
 
-REPORTS: Final = 12
+REPORTS_MAX: Final = 12
 """Maximum number of newest reports in the summary."""
 SUMMARY = load_only(
     *LINE_COLUMNS,
@@ -44,7 +44,7 @@ def summary(context: RequestContext, _body: records.SummaryRequest) -> records.S
         locations=_locations(context),
         reports=tuple(
             record_of(records.NamedReport, report, report_id=report.id, name=name)
-            for report, name in _newest(context, (), REPORTS, LINE)
+            for report, name in _newest(context, (), REPORTS_MAX, LINE)
         ),
         can_write=context.caller.can_write,
     )

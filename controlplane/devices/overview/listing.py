@@ -26,7 +26,7 @@ from controlplane.devices.overview.records import (
     RowState,
     State,
 )
-from controlplane.devices.overview.searching import matches, words_of
+from controlplane.devices.overview.searching import matches_device_or_reports, words_of
 from controlplane.devices.priority import ONLINE, Priority, has_health, health_of
 from controlplane.devices.records import device_records
 from controlplane.devices.requests.expiry import is_open
@@ -57,7 +57,10 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
     """Return a page of devices. Devices with problems come first."""
     size = body.size or PAGE_DEFAULT
     listing = (context.organization_id, "overview")
-    matching = (context.visible(Device), *conditions(body, context.now, context.organization_id))
+    matching = (
+        context.visible(Device),
+        *filter_conditions(body, context.now, context.organization_id),
+    )
     query = (
         select(Device.position)
         .where(*matching)
@@ -73,11 +76,11 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
     total = requestable = None
     if body.count and (last is not None or body.cursor is not None):
         total, requestable = _count(context.session, matching)
-    elif body.count:
+    elif body.count:  # this page has all matching devices
         total = len(page)
         requestable = sum(each.priority != Priority.REVOKED for each in page)
     return OverviewReply(
-        devices=rows(context.session, page, context.now, context.settings),
+        devices=rows_of(context.session, page, context.now, context.settings),
         next_cursor=None
         if last is None
         else context.cursors.write(listing, SortKey(last.priority, last.position)),
@@ -94,7 +97,10 @@ def healths(context: RequestContext, body: HealthsRequest) -> HealthsReply:
     words = words_of(body.search)
     query = (
         select(Device.position, Device.instance_id, Device.priority, Device.severity)
-        .where(context.visible(Device), *(matches(word, context.organization_id) for word in words))
+        .where(
+            context.visible(Device),
+            *(matches_device_or_reports(word, context.organization_id) for word in words),
+        )
         .order_by(Device.position)
         .limit(size + 1)
     )
@@ -123,7 +129,9 @@ def _count(session: Session, matching: Collection[ColumnElement[bool]]) -> tuple
     return total, requestable
 
 
-def conditions(filters: Filters, now: datetime, organization_id: str) -> list[ColumnElement[bool]]:
+def filter_conditions(
+    filters: Filters, now: datetime, organization_id: str
+) -> list[ColumnElement[bool]]:
     result = [state_is(filters.state, now)] if filters.state else []
     if filters.location is not None:
         result.append(Device.location_id == filters.location)
@@ -135,7 +143,10 @@ def conditions(filters: Filters, now: datetime, organization_id: str) -> list[Co
             if filters.version
             else Device.app_version.is_(None)
         )
-    return [*result, *(matches(word, organization_id) for word in words_of(filters.search))]
+    return [
+        *result,
+        *(matches_device_or_reports(word, organization_id) for word in words_of(filters.search)),
+    ]
 
 
 def state_is(state: State, now: datetime) -> ColumnElement[bool]:
@@ -151,7 +162,7 @@ def state_is(state: State, now: datetime) -> ColumnElement[bool]:
     return has_health(state)
 
 
-def rows(
+def rows_of(
     session: Session, devices: Sequence[Device], now: datetime, settings: Settings
 ) -> tuple[Row, ...]:
     records = device_records(session, devices, now, settings)
@@ -193,8 +204,8 @@ def rows_at(
 ) -> dict[int, Row]:
     """Return the rows of the devices with these row keys (``Device.position``)."""
     devices = _devices(session, positions)
-    console_rows = rows(session, devices, now, settings)
-    return {device.position: row for device, row in zip(devices, console_rows, strict=True)}
+    rows = rows_of(session, devices, now, settings)
+    return {device.position: row for device, row in zip(devices, rows, strict=True)}
 
 
 def line_of(report: Report) -> ReportLine:

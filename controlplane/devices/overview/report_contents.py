@@ -79,7 +79,8 @@ class ReportContent:
 def content_of(
     payload: ReportPayload | None, headline: str, findings: tuple[Finding, ...]
 ) -> ReportContent:
-    words = dict.fromkeys((headline, *(each for one in findings for each in one.sentences)))
+    sentences = (each for finding in findings for each in finding.sentences)
+    words = dict.fromkeys((headline, *sentences))  # without duplicates
     if payload is None:
         return ReportContent(_joined(words))
     if not isinstance(payload, NetworkPayload):
@@ -89,8 +90,8 @@ def content_of(
         return ReportContent(text, None, record_content_of(payload), contents_of(findings))
     printers = None
     if payload.printers is not None:
-        each_printer = map(_printer, payload.printers)
-        printers = tuple({printer.printer_id: printer for printer in each_printer}.values())
+        by_id = {each.printer_id: each for each in map(_printer_content, payload.printers)}
+        printers = tuple(by_id.values())
     texts = (*words, *_texts(printers or ()))
     if payload.network_map is not None:
         system = payload.network_map.os
@@ -180,7 +181,7 @@ def _end_problem(session: Session, device: Device, row: DevicePrinter, at: datet
     )
 
 
-def _printer(printer: Printer) -> PrinterContent:
+def _printer_content(printer: Printer) -> PrinterContent:
     return PrinterContent(
         printer_id=plain(printer.id),
         name=printer_name(printer),

@@ -26,7 +26,7 @@ def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> Acknowledg
     """Change the status of a request. A repeated acknowledgement gets the same reply."""
     device = context.bound_device(body.binding_id)
     expire_due(context.session, context.now, device.instance_id)
-    request = request_of(context, body.request_id, body.binding_id)
+    request = lock_request(context, body.request_id, body.binding_id)
     try:
         status = lifecycle.move(request.status, lifecycle.acknowledgement(body.status))
     except lifecycle.TransitionRefusedError as refused:
@@ -39,8 +39,8 @@ def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> Acknowledg
     return AcknowledgeReply(accepted=True, status=body.status)
 
 
-def request_of(context: RequestContext, request_id: UUID, binding_id: UUID) -> Request:
-    """Return and lock the request of this binding. Raises a refusal if the request is unknown."""
+def lock_request(context: RequestContext, request_id: UUID, binding_id: UUID) -> Request:
+    """Lock and return a request of this binding. Raises a refusal if the request is unknown."""
     query = select(Request).where(Request.id == request_id, Request.binding_id == binding_id)
     request = context.session.scalars(query.with_for_update()).first()
     if request is None:
