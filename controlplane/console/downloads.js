@@ -67,7 +67,7 @@ async function allEntries(filters) {
 
 // Formats rows as CSV (RFC 4180). A leading apostrophe prevents a spreadsheet from evaluating a text as a
 // formula.
-function csv(rows, columns = COLUMNS) {
+export function csv(rows, columns = COLUMNS) {
   const cell = (value) => `"${String(value).replace(/^(?=[=+\-@\t\r])/, "'").replaceAll('"', '""')}"`;
   const lines = [Object.keys(columns), ...rows.map((row) => Object.values(columns).map((valueOf) => valueOf(row)))];
   return lines.map((line) => `${line.map(cell).join(",")}\r\n`).join("");
