@@ -41,7 +41,7 @@ def create(options: argparse.Namespace) -> int:
     if options.count is not None or options.locations_file is not None:
         raise UsageError("--count and --locations-file require --out, a directory for the keys")
     key = key_store.new_key(name=options.name, locations=locations)
-    new_locations = _add(options, [key])
+    new_locations = _add_keys(options, [key])
     scope = ", ".join(options.location) or "all locations"
     access = f"{_grant_of(options)}, {scope}"
     print_secret(key.secret, f"Access: {access}. Save the key: it is shown only once.")
@@ -93,7 +93,7 @@ def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
     files = plan_key_files(locations, options.count or 1, options.name)
     directory = Path(options.out)
     with write_key_files(directory, files):
-        new_locations = _add(options, [file.key for file in files])
+        new_locations = _add_keys(options, [file.key for file in files])
     print(f"wrote {len(files)} keys and manifest.csv to {directory}")
     sys.stderr.write(
         f"Access of each key: {_grant_of(options)}. Keep the files: they are the only copy.\n"
@@ -108,7 +108,7 @@ def _grant_of(options: argparse.Namespace) -> str:
     return "read and write" if options.write else "read only"
 
 
-def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> list[str]:
+def _add_keys(options: argparse.Namespace, keys: Sequence[NewKey]) -> list[str]:
     """Add the keys to the database. Return those of their locations that did not exist before."""
 
     def work(session: Session) -> list[str]:

@@ -30,8 +30,8 @@ PRIORITIES_BY_STATE: Final[Mapping[State, Collection[int]]] = {
 states."""
 
 DeviceRow = Row[int, UUID, str, str, datetime, datetime, int]
-"""The columns of `_devices`: row key, ids of instance, organization and location, the times of the
-last heartbeat and of the enrollment, and the priority."""
+"""The columns of `_select_devices`: row key, ids of instance, organization and location, the times of
+the last heartbeat and of the enrollment, and the priority."""
 
 
 def update_liveness(
@@ -48,7 +48,7 @@ def update_liveness(
     went_offline = (Device.priority.in_(ONLINE), Device.last_seen_at < now - online_within)
     # The rows are locked, so that no heartbeat is stored between this query and the start of the
     # new interval. Such a heartbeat would not end the interval.
-    query = _devices().where(*went_offline).with_for_update(skip_locked=True)
+    query = _select_devices().where(*went_offline).with_for_update(skip_locked=True)
     offline = session.execute(query).all()
     _start_intervals(session, offline)
     changed_by_organization: dict[str, set[int]] = {}
@@ -77,7 +77,7 @@ def record_service_outage(session: Session, since: datetime, until: datetime) ->
     session.add(OfflineInterval(device=None, since=since, until=until))
 
 
-def _devices() -> Select[int, UUID, str, str, datetime, datetime, int]:
+def _select_devices() -> Select[int, UUID, str, str, datetime, datetime, int]:
     return select(
         Device.position,
         Device.instance_id,
@@ -139,7 +139,7 @@ def _maybe_outdated(
     ]
     results: dict[int, DeviceRow] = {}
     for condition in conditions:
-        rows = session.execute(_devices().where(condition))
+        rows = session.execute(_select_devices().where(condition))
         results |= {row.position: row for row in rows}
     return results.values()
 

@@ -28,7 +28,7 @@ ID_LENGTH: Final = 8
 STYLES: Final = {"info": "dim", "warning": "yellow", "critical": "red"}
 
 
-def _state(alert: AlertRecord) -> str:
+def _describe_state(alert: AlertRecord) -> str:
     states = {
         "firing": True,
         "flapping": alert.flapping,
@@ -44,7 +44,7 @@ COLUMNS: Final[Columns[AlertRecord]] = {
     "severity": lambda alert: Styled(alert.severity, STYLES[alert.severity]),
     "name": lambda alert: alert.name,
     "since": lambda alert: age(alert.started_at),
-    "state": _state,
+    "state": _describe_state,
     "detail": lambda alert: alert.detail,
 }
 

@@ -52,13 +52,13 @@ def _request_one(options: argparse.Namespace) -> int:
             with progress:
                 progress.show(f"{device.legacy_install_id}: {request.status}")
                 batch.wait()
-            return _finish_one(client, request, options)
+            return _print_result(client, request, options)
         except KeyboardInterrupt:
             _note_continuing_requests(batch.requests)
             return EXIT_INTERRUPTED
 
 
-def _finish_one(
+def _print_result(
     client: OperationsClient, request: DeviceRequest, options: argparse.Namespace
 ) -> int:
     from controlplane.cli.requests import results  # rich is slow to import
@@ -85,10 +85,10 @@ def _request_many(options: argparse.Namespace) -> int:
         count = len(selection.devices)
         question = f"Request {options.kind} reports from {count} devices?"
         confirmation.confirm(question, is_sure=options.yes or count <= confirmation.CONFIRM_ABOVE)
-        return _run(client, progress, selection, options)
+        return _run_batch(client, progress, selection, options)
 
 
-def _run(
+def _run_batch(
     client: OperationsClient,
     progress: Progress,
     selection: Selection,
@@ -120,14 +120,14 @@ def _run(
         left_out.leave_out(device, "already open")
     for line in left_out.lines():
         progress.write_line(line)
-    is_good = _finish(client, progress, batch, options)
+    is_good = _print_results(client, progress, batch, options)
     if is_interrupted:
         _note_continuing_requests(batch.open_requests)
         return EXIT_INTERRUPTED
     return 0 if is_good and batch.requests else 1
 
 
-def _finish(
+def _print_results(
     client: OperationsClient, progress: Progress, batch: RequestBatch, options: argparse.Namespace
 ) -> bool:
     """Print the results.

@@ -187,7 +187,7 @@ def _write_lines(headings: Sequence[str], rows: list[list[Text]], title: str) ->
         sys.stdout.write(f"{title}\n")
     for row in (headings, *rows):
         padded_cells = (
-            _pad(str(cell), width, to_the_right=heading in NUMBERS)
+            _pad(str(cell), width, is_right_aligned=heading in NUMBERS)
             for cell, width, heading in zip(row, widths, headings, strict=True)
         )
         sys.stdout.write("  ".join(padded_cells).rstrip() + "\n")
@@ -202,9 +202,9 @@ def _widths(*rows: Sequence[str | Text]) -> list[int]:
     return [max(cell_len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
 
 
-def _pad(cell: str, width: int, *, to_the_right: bool) -> str:
+def _pad(cell: str, width: int, *, is_right_aligned: bool) -> str:
     padding = " " * (width - cell_len(cell))
-    return padding + cell if to_the_right else cell + padding
+    return padding + cell if is_right_aligned else cell + padding
 
 
 def _table(headings: Sequence[str], rows: list[list[Text]], title: str) -> Table:

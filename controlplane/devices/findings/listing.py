@@ -102,7 +102,7 @@ def _entries(
 ) -> tuple[records.FindingEntry, ...]:
     context, organization_id = sums.context, sums.context.organization_id
     names = names_of(context.session, ((organization_id, each.location_id) for each in page))
-    devices = _devices(sums, body, page)
+    devices = _read_devices(sums, body, page)
 
     def entry_of(group: _Group) -> records.FindingEntry | None:
         rule = rule_text_of(group.rule)
@@ -125,14 +125,14 @@ def _entries(
     return tuple(filter(None, map(entry_of, page)))
 
 
-def _devices(
+def _read_devices(
     sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
 ) -> dict[tuple[str, str], list[records.FindingDevice]]:
     """Return the devices of each entry, by rule and location.
 
     The devices that have had the finding longest come first.
     """
-    positions = _positions(sums, body, page)
+    positions = _read_positions(sums, body, page)
     query = (
         select(DeviceFinding, Device, Report.id)
         .join(Device, Device.position == DeviceFinding.device)
@@ -163,7 +163,7 @@ def _devices(
     return results
 
 
-def _positions(
+def _read_positions(
     sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
 ) -> list[int]:
     """Return the row keys of the listed findings (``DeviceFinding.position``), oldest first."""

@@ -109,7 +109,7 @@ def _records(
     names = names_of(
         context.session, ((each.organization_id, each.location_id) for each in devices.values())
     )
-    states = _states(context, positions)
+    states = _read_states(context, positions)
     results = []
     for position, printer_id, printer in printers:
         device = devices[position]
@@ -130,7 +130,7 @@ def _records(
     return tuple(results)
 
 
-def _states(
+def _read_states(
     context: RequestContext, positions: set[int]
 ) -> dict[tuple[int, str], PrinterStateName]:
     names: dict[int, PrinterStateName] = {

@@ -109,7 +109,7 @@ def _store_incidents(
     query = select(DeviceIncident.position, DeviceIncident.correction_s, *_CONTENT)
     query = query.where(DeviceIncident.device == device.position)
     stored_rows = {
-        (row.reported_s, row.cause): (row.position, _content(row), row.correction_s)
+        (row.reported_s, row.cause): (row.position, _content_of(row), row.correction_s)
         for row in session.execute(query)
     }
     contents = {key: content for key, (_, content, _) in stored_rows.items()}
@@ -143,7 +143,7 @@ def _store_incidents(
         )
 
 
-def _content(row: Any) -> IncidentContent:
+def _content_of(row: Any) -> IncidentContent:
     return IncidentContent(
         cause=row.cause,
         reported_s=row.reported_s,

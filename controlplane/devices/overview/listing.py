@@ -71,7 +71,7 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
         after = context.cursors.read(listing, body.cursor)
         query = query.where(tuple_(Device.priority, Device.position) > tuple_(*after))
     positions = context.session.scalars(query).all()
-    page = _devices(context.session, positions[:size])
+    page = _read_devices(context.session, positions[:size])
     last = page[-1] if len(positions) > size and page else None
     total = requestable = None
     if body.count and (last is not None or body.cursor is not None):
@@ -166,7 +166,7 @@ def rows_of(
     session: Session, devices: Sequence[Device], now: datetime, settings: Settings
 ) -> tuple[Row, ...]:
     records = device_records(session, devices, now, settings)
-    lines = _newest(session, devices)
+    lines = _newest_lines(session, devices)
     requests = _open_requests(session, devices, now)
     pending = _pending_requests(session, devices)
     by_location = schedules(session, now, {(d.organization_id, d.location_id) for d in devices})
@@ -184,7 +184,7 @@ def rows_of(
         Row(
             device=record,
             health=health_of(device.priority, device.severity),
-            state=_state(device, status),
+            state=_state_of(device, status),
             maintenance_until=status.until,
             severity=device.severity,
             reports=tuple(
@@ -203,7 +203,7 @@ def rows_at(
     session: Session, positions: Collection[int], now: datetime, settings: Settings
 ) -> dict[int, Row]:
     """Return the rows of the devices with these row keys (``Device.position``)."""
-    devices = _devices(session, positions)
+    devices = _read_devices(session, positions)
     rows = rows_of(session, devices, now, settings)
     return {device.position: row for device, row in zip(devices, rows, strict=True)}
 
@@ -229,12 +229,12 @@ def names_of_requesters(session: Session, ids: Collection[str]) -> dict[str, str
     return {str(row.id): row.name for row in session.execute(query)}
 
 
-def _devices(session: Session, positions: Collection[int]) -> list[Device]:
+def _read_devices(session: Session, positions: Collection[int]) -> list[Device]:
     query = select(Device).where(Device.position.in_(positions))
     return list(session.scalars(query.order_by(Device.priority, Device.position)))
 
 
-def _state(device: Device, status: DeviceStatus) -> RowState:
+def _state_of(device: Device, status: DeviceStatus) -> RowState:
     if device.revoked_at is not None:
         return "revoked"
     if status.state == "offline" and device.last_seen_at <= device.enrolled_at:
@@ -242,7 +242,7 @@ def _state(device: Device, status: DeviceStatus) -> RowState:
     return status.state
 
 
-def _newest(session: Session, devices: Sequence[Device]) -> dict[int | None, ReportLine]:
+def _newest_lines(session: Session, devices: Sequence[Device]) -> dict[int | None, ReportLine]:
     """Return the newest reports of each device, by the row key of the report (``Report.position``).
 
     Reports from an earlier location of the device are left out.

@@ -186,12 +186,12 @@ def _printer_content(printer: Printer) -> PrinterContent:
         printer_id=plain(printer.id),
         name=printer_name(printer),
         address=printer.address and plain(printer.address),
-        state=_state(printer),
+        state=_state_of(printer),
         detail=plain(printer.reason or ""),
     )
 
 
-def _state(printer: Printer) -> PrinterState:
+def _state_of(printer: Printer) -> PrinterState:
     status = status_of(printer)
     if STATUS_SEVERITIES[status] == "bad":
         return PrinterState.BROKEN

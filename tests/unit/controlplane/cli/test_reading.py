@@ -286,4 +286,4 @@ def test_examples_in_the_help_are_valid() -> None:
     assert len(examples) >= 10
     for example in examples:
         words = example.partition(" > ")[0].partition("  #")[0].split()[1:]
-        assert parser.parse_args(words).verb
+        assert parser.parse_args(words).function
