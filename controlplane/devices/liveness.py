@@ -30,8 +30,8 @@ PRIORITIES_BY_STATE: Final[Mapping[State, Collection[int]]] = {
 states."""
 
 DeviceRow = Row[int, UUID, str, str, datetime, datetime, int]
-"""The columns of `_select_devices`: row key, ids of instance, organization and location, times of the
-last heartbeat and of the enrollment, and the priority."""
+"""The columns of `_select_devices`: row key, ids of instance, organization and location, times of
+the last heartbeat and of the enrollment, and the priority."""
 
 
 def update_liveness(
