@@ -257,14 +257,20 @@ def _known_user(session: Session, options: argparse.Namespace) -> User | None:
 def _user(session: Session, options: argparse.Namespace) -> User:
     user = find_user(session, options.email)
     if user is None:
-        raise CommandError(f"there is no user with the address {options.email}")
+        raise CommandError(
+            f"there is no user with the address {options.email}",
+            "`venue-control users list` lists the members of an organization.",
+        )
     return user
 
 
 def _membership(session: Session, options: argparse.Namespace) -> Membership:
     membership = session.get(Membership, (_user(session, options).id, options.organization))
     if membership is None:
-        raise CommandError(f"{options.email} is not a member of {options.organization}")
+        raise CommandError(
+            f"{options.email} is not a member of {options.organization}",
+            "`venue-control users list` lists the members.",
+        )
     return membership
 
 

@@ -62,7 +62,7 @@ def listed_devices(client: OperationsClient) -> Sequence[Device]:
     """Return all devices. Raises CommandError if there are more than the client reads."""
     devices, is_cut = client.devices()
     if is_cut:
-        raise CommandError("there are too many devices to read: select them by name")
+        raise CommandError("there are too many devices to read: name one device at a time")
     return devices
 
 
@@ -81,7 +81,9 @@ def selected_devices(options: argparse.Namespace, devices: Sequence[Device]) -> 
 def _filtered(filters: Filters, devices: Sequence[Device]) -> list[Device]:
     matching_devices = filters.apply(devices)
     if not matching_devices:
-        raise CommandError("No devices match.")
+        raise CommandError(
+            "no devices match the filters", "`venue-control devices` lists all devices."
+        )
     return matching_devices
 
 

@@ -164,7 +164,7 @@ async def test_a_request_to_many_devices_requires_confirmation(
     [
         ("request network", "2: no device is selected"),
         ("request x --all network", "2: use either names of devices, or --all"),
-        ("request --location nowhere network", "1: No devices match."),
+        ("request --location nowhere network", "1: no devices match the filters"),
         ("request no-such-till y network", "1: no device matches 'no-such-till'"),
     ],
 )
