@@ -15,7 +15,7 @@ from controlplane.agent_protocol.tools.record_models import (
     Record,
 )
 from controlplane.agent_protocol.tools.tool import ToolContext
-from controlplane.devices.findings.rules import rule_text_of
+from controlplane.devices.findings.rules import rule_of
 from controlplane.devices.findings.storing import RECENT
 from controlplane.operation.records import record_of
 from controlplane.storage.report_tables import DeviceFinding, DeviceIncident, JudgedReport
@@ -47,7 +47,7 @@ def finding_records(
             DeviceFindingRecord,
             row,
             instance_id=instances[row.device],
-            fix=rule_text_of(row.rule).fix,
+            fix=rule_of(row.rule).fix,
         )
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, rule_text_of
+from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, rule_of
 from controlplane.devices.findings.symbols import add_subjects
 from controlplane.storage.report_tables import (
     CountedDevice,
@@ -87,7 +87,7 @@ def _subjects_of(session: Session, positions: Sequence[int]) -> dict[int, set[st
 
 def _with_problems(subjects: set[str]) -> list[str]:
     """Return the subjects, and `PROBLEM` once for each problem or warning."""
-    severities = [rule_text_of(each).severity for each in subjects]
+    severities = [rule_of(each).severity for each in subjects]
     return sorted(subjects) + [PROBLEM] * (severities.count("bad") + severities.count("warn"))
 
 

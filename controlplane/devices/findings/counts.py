@@ -8,13 +8,7 @@ from agent.presentation.severity import SEVERITY_ORDER
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
 from controlplane.devices.findings.counting import day_of
-from controlplane.devices.findings.rules import (
-    ANY,
-    DEVICE,
-    NON_RULE_SUBJECTS,
-    PROBLEM,
-    rule_text_of,
-)
+from controlplane.devices.findings.rules import ANY, DEVICE, NON_RULE_SUBJECTS, PROBLEM, rule_of
 from controlplane.devices.findings.sums import ATTRIBUTES, TREND_DAYS, Attribute, Sums, sums_of
 from controlplane.operation.context import RequestContext
 
@@ -52,7 +46,7 @@ def _findings(
     new_counts = sums.new_by_rule()
     results = []
     for code in codes:
-        rule = rule_text_of(code)
+        rule = rule_of(code)
         results.append(
             records.FindingRecord(
                 rule=code,
@@ -91,7 +85,7 @@ def trend_of(count_now: int, changes: Counter[int], days: Iterable[int]) -> tupl
 def _groups(
     sums: Sums, body: records.FindingsRequest, attribute: Attribute
 ) -> list[records.FindingGroup]:
-    subject = ANY if body.rule is None else rule_text_of(body.rule).subject
+    subject = ANY if body.rule is None else rule_of(body.rule).subject
     counts = sums.by(attribute, PROBLEM if body.rule is None else body.rule)
     known_counts = sums.by(attribute, subject)
     groups = [

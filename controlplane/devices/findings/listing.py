@@ -12,7 +12,7 @@ from sqlalchemy import DateTime, select, tuple_, type_coerce
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
-from controlplane.devices.findings.rules import ANY, DEVICE, rule_text_of
+from controlplane.devices.findings.rules import ANY, DEVICE, rule_of
 from controlplane.devices.findings.sums import Sums, sums_of
 from controlplane.devices.priority import health_of
 from controlplane.operation.context import RequestContext
@@ -47,7 +47,7 @@ class _Group(NamedTuple):
         The digest orders entries with the same rank. A cursor can contain it, because it is a
         number.
         """
-        rank = _rank(rule_text_of(self.rule).severity, self.devices)
+        rank = _rank(rule_of(self.rule).severity, self.devices)
         name = f"{self.rule} {self.location_id}".encode()
         digest = hashlib.sha256(name).digest()[:8]
         return SortKey(rank, int.from_bytes(digest) >> 1)  # a cursor has signed 64-bit numbers
@@ -77,14 +77,14 @@ def unknown_of(sums: Sums, rule: str | None) -> int:
 
     If ``rule`` is None, a recent report of any kind is enough.
     """
-    return sums.count(DEVICE) - sums.count(ANY if rule is None else rule_text_of(rule).subject)
+    return sums.count(DEVICE) - sums.count(ANY if rule is None else rule_of(rule).subject)
 
 
 def _groups_after(
     sums: Sums, body: records.FindingDevicesRequest, after: SortKey | None
 ) -> Iterator[_Group]:
     """Yield the sorted entries after a sort key. Reads the rows of one severity at a time."""
-    severities = SEVERITY_ORDER if body.rule is None else (rule_text_of(body.rule).severity,)
+    severities = SEVERITY_ORDER if body.rule is None else (rule_of(body.rule).severity,)
     first = SortKey(0, 0) if after is None else after
     for severity in severities:
         count_max = _rank(severity, 0) - first.value  # entries on earlier pages have more devices
@@ -105,7 +105,7 @@ def _entries(
     devices = _read_devices(sums, body, page)
 
     def entry_of(group: _Group) -> records.FindingEntry | None:
-        rule = rule_text_of(group.rule)
+        rule = rule_of(group.rule)
         listed = devices.get((group.rule, group.location_id))
         if not listed:  # the reports are too old now, but the stored sums still contain them
             return None

@@ -38,7 +38,7 @@ from controlplane.devices.findings.rules import (
     NON_RULE_SUBJECTS,
     RULES,
     RULES_OF_BOTH_KINDS,
-    rule_text_of,
+    rule_of,
 )
 from controlplane.devices.findings.storing import RECENT
 from controlplane.devices.findings.symbols import symbols
@@ -186,7 +186,7 @@ class Sums:
             selected = [each for each in self._symbols if each == rule]
         else:
             rules = [each for each in self._symbols if each not in NON_RULE_SUBJECTS]
-            selected = [each for each in rules if rule_text_of(each).severity == severity]
+            selected = [each for each in rules if rule_of(each).severity == severity]
         counts = (
             (subject, location_id, text.count(self._symbols[subject]))
             for location_id, text in self._texts["location_id"].items()

@@ -132,6 +132,7 @@ def _count(session: Session, matching: Collection[ColumnElement[bool]]) -> tuple
 def filter_conditions(
     filters: Filters, now: datetime, organization_id: str
 ) -> list[ColumnElement[bool]]:
+    """Return the conditions that devices must meet to match all filters."""
     result = [state_is(filters.state, now)] if filters.state else []
     if filters.location is not None:
         result.append(Device.location_id == filters.location)
@@ -165,6 +166,7 @@ def state_is(state: State, now: datetime) -> ColumnElement[bool]:
 def rows_of(
     session: Session, devices: Sequence[Device], now: datetime, settings: Settings
 ) -> tuple[Row, ...]:
+    """Return the rows of these devices, in the same order."""
     records = device_records(session, devices, now, settings)
     lines = _newest_lines(session, devices)
     requests = _open_requests(session, devices, now)

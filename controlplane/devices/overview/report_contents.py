@@ -79,6 +79,7 @@ class ReportContent:
 def content_of(
     payload: ReportPayload | None, headline: str, findings: tuple[Finding, ...]
 ) -> ReportContent:
+    """Return what is stored of a report. ``payload`` is None for a report without content."""
     sentences = (each for finding in findings for each in finding.sentences)
     words = dict.fromkeys((headline, *sentences))  # without duplicates
     if payload is None:
