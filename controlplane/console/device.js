@@ -103,7 +103,7 @@ function facts(device) {
   return element("dl", { class: "facts" }, ...rows.map((row) => fact(...row)));
 }
 
-// A request and its report are one row. A report without a request has its own row.
+// A request and its report are one row. A report has its own row if its request does not exist or is not loaded.
 function historyTable({ detail: { requests, reports }, lines, requesters }) {
   const rows = [...requests.map((request) => ({ request })), ...unrequested(requests, reports)];
   if (!rows.length) return element("p", { class: "empty" }, "This device has no requests and reports yet.");

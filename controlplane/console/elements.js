@@ -21,7 +21,7 @@ const STATUS_CLASSES = {
   sent: "good", pending: "busy",
   good: "good", warn: "warn", bad: "bad", muted: "muted",
 };
-// The text of each status that is not shown as it is.
+// The texts of statuses. The text of any other status is its name.
 const STATUS_TEXTS = { "never-connected": "never connected", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
 
 export const pill = (status, text = STATUS_TEXTS[status] || status) =>

@@ -7,7 +7,7 @@ import { isOwner } from "./signing_in.js";
 
 const ALWAYS = "Always open";
 const SUGGESTED_MAX = 50;
-// The largest page of the service. An entered name can match more devices than are suggested.
+// The largest page of the service. An entered name is searched among more devices than are suggested.
 const SEARCHED_MAX = 200;
 
 export const fetchLocations = () => callConsole("locations");

@@ -1,5 +1,5 @@
-// Shows the view of the address and updates it. A stream sends changes, and a periodic reload finds
-// changes that the stream missed.
+// Shows the view that the address names, and updates it. A stream sends changes, and a periodic reload finds changes
+// that the stream missed.
 
 import { accountViews } from "./accounts.js";
 import { endOutage, isOutage, outagePage, prepareOutages, showOutage, updateButtons } from "./availability.js";
