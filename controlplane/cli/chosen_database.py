@@ -66,7 +66,7 @@ def chosen_database(option: str | None) -> ChosenDatabase:
 
 
 @contextlib.contextmanager
-def opened(url: str | None) -> Iterator[Database]:
+def open_database(url: str | None) -> Iterator[Database]:
     """Open the chosen database, as the service's user if necessary. Raises CommandError."""
     try:
         choice = chosen_database(url)
@@ -90,7 +90,7 @@ def in_database(
     """
     if not may_create:
         require_database(options.database)
-    with opened(options.database) as database:
+    with open_database(options.database) as database:
         return database.write(work)
 
 

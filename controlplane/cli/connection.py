@@ -39,7 +39,7 @@ def retail_client_of(options: argparse.Namespace, progress: Progress | None = No
     return retail.connect(options.base_url, options.retail_key_file, patience=patience)
 
 
-def device_of(client: OperationsClient, text: str) -> UUID:
+def find_device_id(client: OperationsClient, text: str) -> UUID:
     """Return the id of a device, given the id, its first characters or the name of the device.
 
     Raises CommandError.
@@ -47,10 +47,10 @@ def device_of(client: OperationsClient, text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        return device_named(text, client.devices()[0]).instance_id
+        return find_device(text, client.devices()[0]).instance_id
 
 
-def device_named(text: str, devices: Sequence[Device]) -> Device:
+def find_device(text: str, devices: Sequence[Device]) -> Device:
     """Return the only device whose name is ``text`` or whose id starts with it.
 
     Raises CommandError.
@@ -66,7 +66,7 @@ def device_named(text: str, devices: Sequence[Device]) -> Device:
     return only_match(text, matches, "device", hint)
 
 
-def report_of(client: OperationsClient, text: str) -> UUID:
+def find_report_id(client: OperationsClient, text: str) -> UUID:
     """Return the id of a report, given its id or the start of its id. Raises CommandError.
 
     The service returns a report only by its full id. For the start of an id, this function

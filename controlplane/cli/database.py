@@ -21,7 +21,7 @@ BYTES_OF_A_MEGABYTE = 1_000_000
 def backup(options: argparse.Namespace) -> int:
     path = Path(options.file)
     choice = chosen_database(options.database)
-    database = _sqlite(choice.url, "pg_dump --format=custom")
+    database = _require_sqlite_file(choice.url, "pg_dump --format=custom")
     if not database.exists():
         raise UsageError(f"there is no database at {database}", "--database selects another.")
     try:
@@ -42,7 +42,7 @@ def backup(options: argparse.Namespace) -> int:
 
 def restore(options: argparse.Namespace) -> int:
     choice = chosen_database(options.database)
-    database = _sqlite(choice.url, "pg_restore")
+    database = _require_sqlite_file(choice.url, "pg_restore")
     try:
         with Path(options.file).open("rb") as source, choice.as_its_owner():
             previous_file = backups.restore(source, database, system_clock())
@@ -79,13 +79,13 @@ def copy(options: argparse.Namespace) -> int:
     return 0
 
 
-def _sqlite(url: str, instead: str) -> Path:
+def _require_sqlite_file(url: str, alternative: str) -> Path:
     file = _file_of(url)
     if file is None:
         kind = parse_url(url).get_backend_name()
         raise UsageError(
-            f"this command is for SQLite, and the database is on {kind}",
-            f'Use {instead}: see "Backup" in docs/service-install.md.',
+            f"this command is for SQLite, but the database is {kind}",
+            f'Use {alternative}: see "Backup" in docs/service-install.md.',
         )
     return file
 

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         with connect(base_url, str(home / "api-key"), {}) as client:
             device = start_agent(processes, environment, client, base_url)
             _print(f"The service is at {base_url}. The agent has enrolled as {MACHINE}.")
-            reports = reports_of(client, device)
+            reports = request_reports(client, device)
         for report in reports:
             save_report(report, home)
             _show(report)
@@ -74,18 +74,18 @@ def run(options: argparse.Namespace) -> int:
     return 0 if {report.outcome for report in reports} <= {"completed", "partial"} else 1
 
 
-def reports_of(client: OperationsClient, device: Device) -> list[ReportDetail]:
+def request_reports(client: OperationsClient, device: Device) -> list[ReportDetail]:
     """Request both reports at the same time, as an operator does, and return them."""
     start_s = time.monotonic()
     batches = [RequestBatch(client, kind, raises=True, poll_s=REPORT_POLL_S) for kind in KINDS]
     for batch in batches:
         batch.create([device])
-    reports = [_report(client, batch) for batch in batches]
+    reports = [_wait_for_report(client, batch) for batch in batches]
     _print(f"Both reports were requested and arrived after {time.monotonic() - start_s:.1f} s.")
     return reports
 
 
-def _report(client: OperationsClient, batch: RequestBatch) -> ReportDetail:
+def _wait_for_report(client: OperationsClient, batch: RequestBatch) -> ReportDetail:
     batch.wait()
     (request,) = batch.requests
     if not request.report_ids:

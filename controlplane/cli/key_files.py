@@ -35,7 +35,7 @@ class KeyFile:
     file_name: str
 
 
-def locations_in(path: str | None) -> list[str]:
+def read_locations(path: str | None) -> list[str]:
     """Return the ids in a file, one on each line. Empty lines and comments (#) are ignored."""
     if path is None:
         return []
@@ -54,12 +54,12 @@ def locations_in(path: str | None) -> list[str]:
     return locations
 
 
-def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
+def plan_key_files(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
     """Return ``count`` new keys for each location. Each key is valid at its location only.
 
-    If ``locations`` is empty, return ``count`` keys that are valid at all locations. The first key
-    of ``loc-0001`` is named ``loc-0001-01``, after ``prefix`` and a space if there is a prefix. Its
-    file is ``loc-0001-01.key``.
+    If ``locations`` is empty, return ``count`` keys that are valid at all locations. With the
+    prefix ``till``, the first key of ``loc-0001`` has the name ``till loc-0001-01`` and the file
+    ``loc-0001-01.key``.
     """
     location_ids = list(dict.fromkeys(locations))
     total = max(1, len(location_ids)) * count
@@ -67,7 +67,7 @@ def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
         raise UsageError(f"{total} keys are more than the maximum of {KEYS_MAX}")
     digits = max(2, len(str(count)))
     files: list[KeyFile] = []
-    for location_id in location_ids or [""]:
+    for location_id in location_ids or [""]:  # "" stands for all locations
         stem = _UNSAFE.sub("_", location_id).strip("._") or "key"
         for number in range(1, count + 1):
             name = " ".join(filter(None, (prefix, f"{location_id or 'key'}-{number:0{digits}}")))
@@ -84,7 +84,7 @@ def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
 
 
 @contextmanager
-def written(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
+def write_key_files(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
     """Write the files to a temporary directory, and rename it after the `with` block.
 
     If the block raises an error, the files are deleted. Raises CommandError if ``directory`` exists

@@ -17,9 +17,9 @@ from controlplane.accounts.names import known_locations
 from controlplane.accounts.users import email_addresses
 from controlplane.audit.command_line import note_new_key
 from controlplane.cli.chosen_database import add_audit_entry, in_database
-from controlplane.cli.key_files import locations_in, plan, written
+from controlplane.cli.key_files import plan_key_files, read_locations, write_key_files
 from controlplane.cli.matching import only_match
-from controlplane.cli.screen.cells import Columns, age, grant
+from controlplane.cli.screen.cells import Columns, age, grant, shorten_list
 from controlplane.cli.screen.output import print_records, print_secret
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
@@ -34,14 +34,14 @@ KNOWN_LISTED_MAX: Final = 10
 
 
 def create(options: argparse.Namespace) -> int:
-    locations = [*options.location, *locations_in(options.locations_file)]
+    locations = [*options.location, *read_locations(options.locations_file)]
     require_location_ids(locations)
     if options.out is not None:
         return _create_files(options, locations)
     if options.count is not None or options.locations_file is not None:
         raise UsageError("--count and --locations-file require --out, a directory for the keys")
     key = key_store.new_key(name=options.name, locations=locations)
-    new_locations = _add(options, [key])
+    new_locations = _add_keys(options, [key])
     scope = ", ".join(options.location) or "all locations"
     access = f"{_grant_of(options)}, {scope}"
     print_secret(key.secret, f"Access: {access}. Save the key: it is shown only once.")
@@ -73,7 +73,7 @@ def list_all(options: argparse.Namespace) -> int:
 
 
 def revoke(options: argparse.Namespace) -> int:
-    key_id = key_named(options.id, in_database(options, key_store.list_keys))
+    key_id = find_key_id(options.id, in_database(options, key_store.list_keys))
 
     def work(session: Session) -> bool:
         row = session.get(ApiKey, key_id)
@@ -90,10 +90,10 @@ def revoke(options: argparse.Namespace) -> int:
 
 def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
     """Write all keys to the disk, then add them to the database in one transaction."""
-    files = plan(locations, options.count or 1, options.name)
+    files = plan_key_files(locations, options.count or 1, options.name)
     directory = Path(options.out)
-    with written(directory, files):
-        new_locations = _add(options, [file.key for file in files])
+    with write_key_files(directory, files):
+        new_locations = _add_keys(options, [file.key for file in files])
     print(f"wrote {len(files)} keys and manifest.csv to {directory}")
     sys.stderr.write(
         f"Access of each key: {_grant_of(options)}. Keep the files: they are the only copy.\n"
@@ -108,24 +108,24 @@ def _grant_of(options: argparse.Namespace) -> str:
     return "read and write" if options.write else "read only"
 
 
-def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> list[str]:
-    """Add the keys to the database. Return their locations that were not known before."""
+def _add_keys(options: argparse.Namespace, keys: Sequence[NewKey]) -> list[str]:
+    """Add the keys to the database. Return those of their locations that did not exist before."""
 
     def work(session: Session) -> list[str]:
         now, organization = system_clock(), options.organization
         location_ids = {location for key in keys for location in key.locations}
-        unknown = unknown_locations(session, options, location_ids)
+        new_locations = unknown_locations(session, options, location_ids)
         key_store.add_keys(
             session, keys, can_write=options.write, organization_id=organization, now=now
         )
         for key in keys:
             note_new_key(session, key.id, now)
-        return unknown
+        return new_locations
 
     return in_database(options, work, may_create=True)
 
 
-def key_named(
+def find_key_id(
     text: str, keys: Sequence[ApiKey] | Sequence[RetailKey], list_command: str = "keys list"
 ) -> UUID:
     """Return the id of a key, given its id, the start of its id, its name or its last characters.
@@ -149,14 +149,14 @@ def unknown_locations(
     existing_ids = known_locations(session, options.organization)
     unknown = sorted(set(ids) - existing_ids.keys())
     if unknown and not options.new_locations:
-        template = "locations {} do" if len(unknown) > 1 else "location {} does"
+        subject, verb = ("location", "does") if len(unknown) == 1 else ("locations", "do")
         names = [
             f"{location_id} ({name})" if name else location_id
             for location_id, name in existing_ids.items()
         ]
         raise UsageError(
-            f"the {template.format(shortened(unknown, LISTED_MAX))} not exist",
-            f"Locations: {shortened(names, KNOWN_LISTED_MAX) or 'none'}."
+            f"the {subject} {shorten_list(unknown, LISTED_MAX)} {verb} not exist",
+            f"Locations: {shorten_list(names, KNOWN_LISTED_MAX) or 'none'}."
             " If a location is new, repeat the command with --new-locations.",
         )
     return unknown
@@ -165,16 +165,11 @@ def unknown_locations(
 def report_new_locations(ids: Sequence[str]) -> None:
     """List the new locations on standard error, so that a mistyped id is noticed."""
     if ids:
+        noun = "location" if len(ids) == 1 else "locations"
         sys.stderr.write(
-            f"New location{'s'[: len(ids) > 1]}: {shortened(ids, LISTED_MAX)}."
+            f"New {noun}: {shorten_list(ids, LISTED_MAX)}."
             " `venue-control locations name ID NAME` sets a name.\n"
         )
-
-
-def shortened(values: Sequence[str], count_max: int) -> str:
-    """Return the first values, and the number of the values that are left out."""
-    text = ", ".join(values[:count_max])
-    return f"{text} and {len(values) - count_max} more" if len(values) > count_max else text
 
 
 def require_location_ids(ids: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from controlplane.devices.locations.locations import (
     add_maintenance,
     end_maintenance,
     parse_time,
-    set_location,
+    set_zone_and_hours,
     zones,
 )
 from controlplane.devices.locations.opening_hours import describe_hours, format_hours, read_hours
@@ -41,8 +41,8 @@ def set_hours(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
 
     def work(session: Session) -> bool:
-        _note(session, location_key, "location.hours", describe_hours(lines, options.zone))
-        return set_location(session, location_key, options.zone, lines, system_clock())
+        _add_entry(session, location_key, "location.hours", describe_hours(lines, options.zone))
+        return set_zone_and_hours(session, location_key, options.zone, lines, system_clock())
 
     is_zone_changed = in_database(options, work, may_create=True)
     hours_text = None if lines is None else format_hours(hours)
@@ -52,7 +52,7 @@ def set_hours(options: argparse.Namespace) -> int:
     return 0
 
 
-def name(options: argparse.Namespace) -> int:
+def set_name(options: argparse.Namespace) -> int:
     if options.of_organization == (options.id is not None):
         raise UsageError("give either the id of a location or --of-organization")
     text = require_name(options.name)
@@ -64,7 +64,7 @@ def name(options: argparse.Namespace) -> int:
         if options.id is not None:
             location_key = (organization, options.id)
             name_location(session, location_key, text, now)
-            _note(session, location_key, "location.name", text)
+            _add_entry(session, location_key, "location.name", text)
             return
         name_organization(session, organization, text, now)
         subject = Subject("organization", organization)
@@ -87,11 +87,15 @@ def set_maintenance(options: argparse.Namespace) -> int:
     device = None if options.device is None else _device_id(options.device)
     now = system_clock()
     if options.end:
-        if not in_database(options, lambda session: _end(session, options, device, now)):
+        if not in_database(
+            options, lambda session: _end_maintenance(session, options, device, now)
+        ):
             raise CommandError(f"{options.id} has no maintenance window")
         print(f"{options.id}: maintenance ended")
     else:
-        window = in_database(options, lambda session: _add(session, options, device, now))
+        window = in_database(
+            options, lambda session: _add_maintenance(session, options, device, now)
+        )
         print(f"{options.id}: maintenance until {window.until:%Y-%m-%d %H:%M} UTC")
     return 0
 
@@ -104,7 +108,7 @@ def list_all(options: argparse.Namespace) -> int:
     return 0
 
 
-def _note(
+def _add_entry(
     session: Session,
     location_key: LocationKey,
     operation: Operation,
@@ -115,11 +119,13 @@ def _note(
     add_audit_entry(session, operation, subject, detail, organization_id=location_key[0])
 
 
-def _end(session: Session, options: argparse.Namespace, device: UUID | None, now: datetime) -> int:
+def _end_maintenance(
+    session: Session, options: argparse.Namespace, device: UUID | None, now: datetime
+) -> int:
     location_key = (options.organization, options.id)
     ended_count = end_maintenance(session, location_key, device, now)
     if ended_count:
-        _note(session, location_key, "maintenance.end", "", device)
+        _add_entry(session, location_key, "maintenance.end", "", device)
     return ended_count
 
 
@@ -130,7 +136,7 @@ def _device_id(text: str) -> UUID:
         raise UsageError(f"{text!r} is not the id of a device, which is a UUID") from error
 
 
-def _add(
+def _add_maintenance(
     session: Session, options: argparse.Namespace, device: UUID | None, now: datetime
 ) -> Maintenance:
     location_key = (options.organization, options.id)
@@ -141,7 +147,7 @@ def _add(
         raise UsageError(f"--until {options.until} is in the past, or before --from")
     add_maintenance(session, location_key, window, options.reason)
     detail = f"{describe_period(window.since, window.until)} {options.reason or ''}".strip()
-    _note(session, location_key, "maintenance.add", detail, device)
+    _add_entry(session, location_key, "maintenance.add", detail, device)
     return window
 
 
@@ -153,7 +159,7 @@ def _parse_time(text: str, zone: str) -> datetime:
 
 
 def _describe_all(session: Session, organization_id: str, now: datetime) -> list[str]:
-    lines = _names(session, organization_id)
+    lines = _describe_names(session, organization_id)
     query = select(LocationHours).where(LocationHours.organization_id == organization_id)
     rows = session.scalars(query.order_by(LocationHours.location_id)).all()
     zones_by_location = zones(session, [(organization_id, row.location_id) for row in rows])
@@ -171,7 +177,7 @@ def _describe_all(session: Session, organization_id: str, now: datetime) -> list
     return lines
 
 
-def _names(session: Session, organization_id: str) -> list[str]:
+def _describe_names(session: Session, organization_id: str) -> list[str]:
     lines = []
     organization = session.get(Organization, organization_id)
     if organization is not None:

@@ -18,7 +18,7 @@ from controlplane.client.errors import CommandError
 
 EXIT_BAD = 1
 EXIT_INTERRUPTED = 130
-Verb = Callable[[argparse.Namespace], int]
+CommandFunction = Callable[[argparse.Namespace], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # the terminal may not support every character
     try:
-        return _load(options.verb)(options)
+        return _load(options.function)(options)
     except CommandError as error:
         if options.debug:
             raise
@@ -59,11 +59,13 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _load(path: str) -> Verb:
+def _load(path: str) -> CommandFunction:
     """Import a command's function. Raises CommandError if a library is not installed."""
     module, _, name = path.partition(":")
     try:
-        return cast(Verb, getattr(importlib.import_module(f"controlplane.cli.{module}"), name))
+        return cast(
+            CommandFunction, getattr(importlib.import_module(f"controlplane.cli.{module}"), name)
+        )
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
         if library in {"agent", "controlplane"}:

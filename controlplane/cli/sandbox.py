@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.keys import key_store
 from controlplane.audit.command_line import note_new_key, note_new_retail_key
-from controlplane.cli.chosen_database import in_database, opened, require_database
+from controlplane.cli.chosen_database import in_database, open_database, require_database
 from controlplane.client.connection import API_KEY, RETAIL_KEY
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
@@ -42,19 +42,19 @@ KEY_NAME = "sandbox"
 
 def load(options: argparse.Namespace) -> int:
     now = system_clock()
-    end = options.until or now.date()
+    last_day = options.until or now.date()
     plan = Plan(
         seed=options.seed,
         locations=options.locations,
         days=options.days,
         sales_per_day=options.sales_per_day,
         goods=options.goods,
-        until=end,
+        until=last_day,
         organization_id=options.organization,
         is_awkward=options.awkward,
     )
-    midnight = datetime.combine(end + timedelta(days=1), datetime.min.time(), UTC)
-    until = now if options.until is None else midnight
+    end_of_last_day = datetime.combine(last_day + timedelta(days=1), datetime.min.time(), UTC)
+    until = now if options.until is None else end_of_last_day
 
     def work(session: Session) -> tuple[LoadCounts, _Keys]:
         _clear_old_sandbox(session, plan.organization_id, replace=options.replace)
@@ -108,7 +108,7 @@ def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
 def run(options: argparse.Namespace) -> int:
     """Generate sales until Ctrl-C. A service with the same database shows the new sales."""
     require_database(options.database)
-    with opened(options.database) as database, _as_command_errors():
+    with open_database(options.database) as database, _as_command_errors():
         plan = database.read(lambda session: stored_plan(session, options.organization))
         generator, venues = database.read(lambda session: stored_generator(session, plan))
         since = database.read(lambda session: last_sale_at(session, options.organization))
@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
 
 def export(options: argparse.Namespace) -> int:
     require_database(options.database)
-    with opened(options.database) as database, _file(options.file, "w") as out:
+    with open_database(options.database) as database, _open_file(options.file, "w") as out:
 
         def work(session: Session) -> None:
             if session.get(Organization, options.organization) is None:
@@ -140,7 +140,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def import_file(options: argparse.Namespace) -> int:
-    with _file(options.file, "r") as lines, _as_command_errors():
+    with _open_file(options.file, "r") as lines, _as_command_errors():
         counts = in_database(options, lambda s: load_lines(s, lines), may_create=True)
     sys.stderr.write(", ".join(f"{count} {name}" for name, count in counts.items()) + "\n")
     return 0
@@ -148,10 +148,10 @@ def import_file(options: argparse.Namespace) -> int:
 
 def rebuild_all(options: argparse.Namespace) -> int:
     """Recalculate all sums. Returns 1 if a stored sum was wrong, otherwise 0."""
-    wrong_rollups = in_database(options, rebuild)
-    for table, count in wrong_rollups.items():
+    wrong_counts = in_database(options, rebuild)
+    for table, count in wrong_counts.items():
         print(f"{table}: {count} wrong")
-    return int(any(wrong_rollups.values()))
+    return int(any(wrong_counts.values()))
 
 
 def _clear_old_sandbox(session: Session, organization_id: str, *, replace: bool) -> None:
@@ -183,7 +183,7 @@ def _as_command_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _file(name: str, mode: str) -> Iterator[IO[str]]:
+def _open_file(name: str, mode: str) -> Iterator[IO[str]]:
     if name == "-":
         yield sys.stdout if mode == "w" else sys.stdin
         return

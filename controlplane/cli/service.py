@@ -15,29 +15,29 @@ from controlplane.service.systemd import (
     unit_text,
 )
 
-RUNNING, NOT_RUNNING = 0, 1
+RUNNING, NOT_RUNNING = 0, 1  # exit codes of `service status`
 
 
 def install(options: argparse.Namespace) -> int:
     words = [word for word in options.options if word != "--"]
-    lines = options_file(words)
+    text = options_text(words)
     if options.dry_run:
         sys.stdout.write(unit_text(command_line()))
-        sys.stdout.write(f"\n# {OPTIONS}\n{lines}")
+        sys.stdout.write(f"\n# {OPTIONS}\n{text}")
         return 0
     service = _service_for_root()
-    return install_and_start(service, lines, has_options=bool(words))
+    return install_and_start(service, text, has_options=bool(words))
 
 
-def install_and_start(service: SystemdService, lines: str, *, has_options: bool) -> int:
+def install_and_start(service: SystemdService, text: str, *, has_options: bool) -> int:
     """Install the service and start it.
 
     Args:
-        lines: The text of a new options file.
+        text: The text of a new options file.
         has_options: Whether the user gave options of `serve`. If an options file exists, it is
             kept, and these options have no effect.
     """
-    is_written = service.install(lines)
+    is_written = service.install(text)
     print("installed: the service starts at boot")
     if is_written:
         print(f"wrote {service.options}")
@@ -93,7 +93,7 @@ def describe(state: ServiceState) -> list[str]:
     return lines
 
 
-def options_file(words: list[str]) -> str:
+def options_text(words: list[str]) -> str:
     """Return the text of a new options file, which contains the options of `serve` in ``words``.
 
     If ``words`` is empty, return the template.
@@ -119,7 +119,7 @@ def _lines(words: list[str]) -> list[str]:
         if word.startswith("-"):
             lines.append(word)
         elif lines and " " not in lines[-1] and "=" not in lines[-1]:
-            lines[-1] += f" {word}"
+            lines[-1] += f" {word}"  # the value of the option in the last line
         else:
             raise UsageError(f"{word!r} is not an option of `venue-control serve`")
     return lines

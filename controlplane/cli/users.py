@@ -46,62 +46,67 @@ def add(options: argparse.Namespace) -> int:
             "--known keeps the password of the account, so --password-file cannot be used",
             "Set a new password with `venue-control users password`.",
         )
+    # Refuse before the user types a password.
     in_database(options, lambda session: _known_user(session, options), may_create=True)
-    password_hash = "" if options.known else new_password(options)
+    password_hash = "" if options.known else read_password_hash(options)
 
     def work(session: Session) -> list[str]:
-        unknown = unknown_locations(session, options, options.location)
+        new_locations = unknown_locations(session, options, options.location)
         user = _known_user(session, options) or users.add_user(
             session, email=email, name=name, password_hash=password_hash, now=system_clock()
         )
         _set_membership(session, options, user, options.location)
-        _note(session, options, "member.add", user, describe_role(options.role, options.location))
-        return unknown
+        _add_entry(
+            session, options, "member.add", user, describe_role(options.role, options.location)
+        )
+        return new_locations
 
-    unknown = in_database(options, work)
+    new_locations = in_database(options, work)
     _print_role(options, options.location)
-    report_new_locations(unknown)
+    report_new_locations(new_locations)
     if options.known:
         sys.stderr.write("The user exists already and keeps the password.\n")
     return 0
 
 
-def role(options: argparse.Namespace) -> int:
+def change_role(options: argparse.Namespace) -> int:
     require_location_ids(options.location)
 
     def work(session: Session) -> tuple[list[str], list[str]]:
-        member = _member(session, options)
-        unknown = unknown_locations(
-            session, options, set(options.location).difference(member.locations)
+        membership = _membership(session, options)
+        new_locations = unknown_locations(
+            session, options, set(options.location).difference(membership.locations)
         )
-        locations = options.location or ([] if options.every_location else member.locations)
-        before = describe_role(member.role, member.locations)
-        user = session.get_one(User, member.user_id)
+        # An empty list means all locations.
+        locations = options.location or ([] if options.every_location else membership.locations)
+        before = describe_role(membership.role, membership.locations)
+        user = session.get_one(User, membership.user_id)
         _set_membership(session, options, user, locations)
         after = describe_role(options.role, locations)
-        _note(session, options, "member.change", user, f"{before} → {after}")
-        return list(locations), unknown
+        _add_entry(session, options, "member.change", user, f"{before} → {after}")
+        return list(locations), new_locations
 
-    locations, unknown = in_database(options, work)
+    locations, new_locations = in_database(options, work)
     _print_role(options, locations)
-    report_new_locations(unknown)
+    report_new_locations(new_locations)
     return 0
 
 
 def remove(options: argparse.Namespace) -> int:
     def work(session: Session) -> None:
-        member = _member(session, options)
-        _note(session, options, "member.remove", session.get_one(User, member.user_id))
-        users.remove_membership(session, member.user_id, options.organization, system_clock())
+        user = session.get_one(User, _membership(session, options).user_id)
+        _add_entry(session, options, "member.remove", user)
+        users.remove_membership(session, user.id, options.organization, system_clock())
 
     in_database(options, work)
     print(f"{_email(options)}: no longer a member of {options.organization}")
     return 0
 
 
-def password(options: argparse.Namespace) -> int:
+def change_password(options: argparse.Namespace) -> int:
+    # Refuse before the user types a password.
     in_database(options, lambda session: _user(session, options))
-    password_hash = new_password(options)
+    password_hash = read_password_hash(options)
 
     def work(session: Session) -> None:
         user = _user(session, options)
@@ -144,14 +149,16 @@ def policy(options: argparse.Namespace) -> int:
         row = sign_in_policy.policy_of(session, organization_id)
         if options.passwords is None and options.second_factor is None:
             return sign_in_policy.describe_policy(row)
-        passwords, factor = row.accepts_passwords, row.requires_second_factor
+        accepts_passwords = row.accepts_passwords
+        requires_second_factor = row.requires_second_factor
         if options.passwords is not None:
-            passwords = options.passwords == "accepted"
+            accepts_passwords = options.passwords == "accepted"
         if options.second_factor is not None:
-            factor = options.second_factor == "required"
+            requires_second_factor = options.second_factor == "required"
         sign_in_policy.set_policy(
-            session, organization_id, accepts_passwords=passwords, requires_second_factor=factor
-        )
+            session, organization_id, accepts_passwords=accepts_passwords,
+            requires_second_factor=requires_second_factor,
+        )  # fmt: skip
         text = sign_in_policy.describe_policy(sign_in_policy.policy_of(session, organization_id))
         subject = Subject("organization", organization_id)
         add_audit_entry(
@@ -190,7 +197,7 @@ def _set_membership(
     )
 
 
-def _note(
+def _add_entry(
     session: Session,
     options: argparse.Namespace,
     operation: Operation,
@@ -250,20 +257,26 @@ def _known_user(session: Session, options: argparse.Namespace) -> User | None:
 def _user(session: Session, options: argparse.Namespace) -> User:
     user = find_user(session, options.email)
     if user is None:
-        raise CommandError(f"there is no user with the address {options.email}")
+        raise CommandError(
+            f"there is no user with the address {options.email}",
+            "`venue-control users list` lists the members of an organization.",
+        )
     return user
 
 
-def _member(session: Session, options: argparse.Namespace) -> Membership:
+def _membership(session: Session, options: argparse.Namespace) -> Membership:
     membership = session.get(Membership, (_user(session, options).id, options.organization))
     if membership is None:
-        raise CommandError(f"{options.email} is not a member of {options.organization}")
+        raise CommandError(
+            f"{options.email} is not a member of {options.organization}",
+            "`venue-control users list` lists the members.",
+        )
     return membership
 
 
-def new_password(options: argparse.Namespace) -> str:
+def read_password_hash(options: argparse.Namespace) -> str:
     """Return the hash of the password from the prompt or the file. Raises UsageError."""
-    text = _prompt() if options.password_file is None else _read(options.password_file)
+    text = _prompt() if options.password_file is None else _read_line(options.password_file)
     try:
         require_valid_length(text)
     except ValueError as error:
@@ -277,11 +290,12 @@ def _prompt() -> str:
         raise UsageError("there is no terminal for a password prompt", "Use --password-file FILE.")
     first = getpass.getpass("Password: ")
     if getpass.getpass("Again: ") != first:
-        raise UsageError("the two passwords differ")
+        raise UsageError("the two passwords differ: enter the same password twice")
     return first
 
 
-def _read(file: str) -> str:
+def _read_line(file: str) -> str:
+    """Return the first line of a file, or of standard input if ``file`` is ``-``."""
     try:
         if file == "-":
             text = sys.stdin.readline(PASSWORD_FILE_MAX)

@@ -1,45 +1,44 @@
 // The guide to adding a device: it creates a key and a command, and waits until the device enrolls.
 
 import { callConsole } from "./facade.js";
-import { element, replace } from "./elements.js";
+import { byId, element, replace } from "./elements.js";
 import { fetchLocations, zoneField } from "./locations.js";
 import { copyText, fieldOf } from "./forms.js";
 import { membership } from "./signing_in.js";
 
-const at = (id) => document.getElementById(id);
 // The times between two reloads: while the page waits for a device, and otherwise.
 const WAIT_MS = 2000;
 const SLOW_MS = 60000;
 // The value of the option "A new location" in the list of locations.
 const NEW = "+";
 const LOOPBACK = ["127.0.0.1", "[::1]", "localhost"];
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-const install = (program, options) => `sudo ${program} service install ${options} --api-key-file -`;
+const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+const installCommand = (program, options) => `sudo ${program} service install ${options} --api-key-file -`;
 // `before` describes what to do before the command. `command` takes options of `service install`, and returns the whole
 // command. The command contains no secret, because shells store commands in their history. The program prompts for the
-// key. `quoted` quotes a text for the shell of the system, if this is not a POSIX shell.
+// key. `quote` quotes a text for the shell of the system, if this is not a POSIX shell.
 const SYSTEMS = {
   debian: {
     name: "Debian or Ubuntu",
     before: "Copy the agent's package (venue-agent_…_amd64.deb) to the device. Open a terminal in the folder of the package and run:",
-    command: (options) => `sudo apt-get install --yes ./venue-agent_*.deb && ${install("venue-agent", options)}`,
+    command: (options) => `sudo apt-get install --yes ./venue-agent_*.deb && ${installCommand("venue-agent", options)}`,
   },
   linux: {
     name: "Another Linux with systemd",
     before: "Copy the agent's wheel (venue_agent-….whl) to the device. Open a terminal in the folder of the wheel and run:",
     command: (options) => "sudo python3 -m venv /opt/venue-agent && sudo /opt/venue-agent/bin/pip install ./venue_agent-*.whl"
-      + ` && ${install("/opt/venue-agent/bin/venue-agent", options)}`,
+      + ` && ${installCommand("/opt/venue-agent/bin/venue-agent", options)}`,
   },
   macos: {
     name: "macOS",
     before: "Copy the agent's package (venue-agent-….pkg) to the device. Open a terminal in the folder of the package and run:",
-    command: (options) => `sudo installer -pkg ./venue-agent-*.pkg -target / && ${install("/usr/local/bin/venue-agent", options)}`,
+    command: (options) => `sudo installer -pkg ./venue-agent-*.pkg -target / && ${installCommand("/usr/local/bin/venue-agent", options)}`,
   },
   windows: {
     name: "Windows",
     before: "Unpack the agent's zip file to C:\\Program Files\\venue-agent. Open PowerShell as administrator and run:",
     command: (options) => `& 'C:\\Program Files\\venue-agent\\venue-agent.exe' service install ${options} --api-key-file -`,
-    quoted: (text) => `'${text.replaceAll("'", "''")}'`,
+    quote: (text) => `'${text.replaceAll("'", "''")}'`,
   },
 };
 // The key that this page has created, or null. `devices` are the devices that enrolled with the key. `isRevoked` is
@@ -59,11 +58,11 @@ export async function fetchAddDevice() {
 }
 
 export function showAddDevice(data, view, hooks) {
-  if (!at("add-device")) {
+  if (!byId("add-device")) {
     created = null;
     build(data, view, hooks);
   }
-  replace(at("arrival"), ...arrival());
+  replace(byId("arrival"), ...arrival());
 }
 
 function build(data, view, hooks) {
@@ -78,12 +77,12 @@ function build(data, view, hooks) {
     fieldOf({ name: "system", label: "System of the device", options: Object.entries(SYSTEMS).map(([id, { name }]) => [id, name]) }),
     element("p", { class: "problem", role: "alert", id: "add-problem" }),
     element("button", { class: "primary", id: "create-command" }, "Create the command"));
-  const showNew = () => {
-    const isNew = at("form-location").value === NEW;
-    at("new-location").hidden = !isNew;
-    at("form-name").required = isNew;
+  const showNewLocation = () => {
+    const isNew = byId("form-location").value === NEW;
+    byId("new-location").hidden = !isNew;
+    byId("form-name").required = isNew;
   };
-  form.addEventListener("change", showNew);
+  form.addEventListener("change", showNewLocation);
   view.replaceChildren(element("div", { class: "sheet", id: "add-device" },
     element("h1", {}, "Add a device"),
     element("p", { class: "lede" }, "The agent runs on a till, a kiosk or a PC. It checks the machine, its printers and its network."),
@@ -91,8 +90,8 @@ function build(data, view, hooks) {
       element("li", {}, element("h2", {}, "Choose the location and the system"), form),
       element("li", { id: "command-step", hidden: true }, element("h2", {}, "Run the command on the device"), element("div", { id: "command-box" })),
       element("li", { id: "arrival-step", hidden: true }, element("h2", {}, "Wait for the device"), element("div", { id: "arrival", role: "status" })))));
-  if (problem) view.firstChild.append(element("div", { id: "arrival", hidden: true }));
-  else showNew();
+  if (problem) view.firstChild.append(element("div", { id: "arrival", hidden: true }));  // `showAddDevice` requires it
+  else showNewLocation();
 }
 
 function reasonAgainstAdding() {
@@ -107,27 +106,27 @@ async function create(event, hooks) {
   event.preventDefault();
   const form = event.target;
   const values = Object.fromEntries(new FormData(form));
-  at("create-command").disabled = true;
-  at("add-problem").textContent = "";
+  byId("create-command").disabled = true;
+  byId("add-problem").textContent = "";
   try {
     const locationId = values.location === NEW ? await addLocation(form, values) : values.location;
     const system = SYSTEMS[values.system];
     const { key, secret } = await callConsole("profile/create-key", {
       name: `new device at ${locationId}`, canWrite: true, locations: [locationId], expiresUnused: true,
     });
-    const options = `--base-url ${location.origin} --location ${(system.quoted || quoted)(locationId)}`;
+    const options = `--base-url ${location.origin} --location ${(system.quote || quote)(locationId)}`;
     created = { key, devices: [], isRevoked: false };
-    const place = form.elements.location.selectedOptions[0].textContent;
-    replace(at("command-box"), ...command(system, system.command(options), secret, place));
-    at("command-step").hidden = at("arrival-step").hidden = false;
-    replace(at("arrival"), ...arrival());
-    at("copy-command").focus();
+    const locationText = form.elements.location.selectedOptions[0].textContent;
+    replace(byId("command-box"), ...command(system, system.command(options), secret, locationText));
+    byId("command-step").hidden = byId("arrival-step").hidden = false;
+    replace(byId("arrival"), ...arrival());
+    byId("copy-command").focus();
     hooks.refresh();
   } catch (error) {
     if (error.status === 401) return hooks.sessionEnded();
-    at("add-problem").textContent = error.message;
+    byId("add-problem").textContent = error.message;
   } finally {
-    if (at("create-command")) at("create-command").disabled = false;
+    if (byId("create-command")) byId("create-command").disabled = false;
   }
 }
 
@@ -141,7 +140,7 @@ async function addLocation(form, { name, zone }) {
   return locationId;
 }
 
-function command({ before }, text, secret, place) {
+function command({ before }, text, secret, locationText) {
   const status = element("span", { role: "status", class: "sub" });
   const keyStatus = element("span", { role: "status", class: "sub" });
   const code = element("code", { id: "command", tabindex: "0" }, text);
@@ -154,7 +153,7 @@ function command({ before }, text, secret, place) {
     element("p", {}, "The command prompts for the API key. Paste this key, and press Enter:"),
     element("div", { class: "secret" }, key,
       element("button", { type: "button", id: "copy-key", onclick: () => copyText(secret, key, keyStatus) }, "Copy the key")), keyStatus,
-    element("p", { class: "sub" }, `The key is for ${place}. It expires if no device uses it within an hour. It belongs to you, and ends with your membership.`),
+    element("p", { class: "sub" }, `The key is for ${locationText}. It expires if no device uses it within an hour. It belongs to you, and ends with your membership.`),
     isLocal ? element("p", { class: "sub" }, `The address ${location.origin} works on this machine only.`) : null,
   ].filter(Boolean);
 }

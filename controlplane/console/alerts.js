@@ -1,12 +1,11 @@
 // Alerts with their rules and silences, and for owners the routes and the delivery log.
 
 import { callConsole } from "./facade.js";
-import { element, exact, pill, replace } from "./elements.js";
+import { byId, element, exact, pill, replace } from "./elements.js";
 import { openConfirmation, openForm, showSecret, locationsField } from "./forms.js";
 import { fetchLocationNames } from "./locations.js";
 import { isOwner } from "./signing_in.js";
 
-const at = (id) => document.getElementById(id);
 const SEVERITY_PILLS = { info: "muted", warning: "warn", critical: "bad" };
 const CONDITIONS = [
   ["offline", "Device offline"], ["broken", "Report with a fault"], ["site_outage", "Site outage"], ["finding", "Finding"],
@@ -20,27 +19,27 @@ const YES_OR_NO = [["yes", "yes"], ["no", "no"]];
 
 export async function fetchAlerts({ id }) {
   const canSeeRoutes = isOwner();
-  const fetch = (open, size) => callConsole("alerts", id ? { id, open } : { open, size });
+  const fetchList = (open, size) => callConsole("alerts", id ? { id, open } : { open, size });
   const [firing, resolved, rules, silences, routes, log, names] = await Promise.all([
-    fetch(true, FIRING_MAX), fetch(false, RESOLVED_MAX), callConsole("alerts/rules"), callConsole("alerts/silences"),
+    fetchList(true, FIRING_MAX), fetchList(false, RESOLVED_MAX), callConsole("alerts/rules"), callConsole("alerts/silences"),
     canSeeRoutes ? callConsole("alerts/routes") : null, canSeeRoutes ? callConsole("alerts/deliveries", { size: 20 }) : null, fetchLocationNames(),
   ]);
   return { id, firing, resolved, rules, silences, routes, log, names };
 }
 
 export function showAlerts(data, view, hooks) {
-  if (!at("alerts")) {
+  if (!byId("alerts")) {
     view.replaceChildren(element("div", { class: "sheet", id: "alerts" },
       element("h1", {}, "Alerts"),
       element("p", { class: "problem", role: "alert", id: "account-problem" }),
       element("section", { id: "alert-rows" }), element("section", { id: "alert-silences" }),
       element("section", { id: "alert-rules" }), element("section", { id: "alert-routes" }), element("section", { id: "alert-log" })));
   }
-  replace(at("alert-rows"), ...alertRows(data, hooks));
-  replace(at("alert-silences"), ...silenceRows(data, hooks));
-  replace(at("alert-rules"), ...ruleRows(data, hooks));
-  replace(at("alert-routes"), ...(data.routes ? routeRows(data, hooks) : []));
-  replace(at("alert-log"), ...(data.log ? logRows(data.log) : []));
+  replace(byId("alert-rows"), ...alertRows(data, hooks));
+  replace(byId("alert-silences"), ...silenceRows(data, hooks));
+  replace(byId("alert-rules"), ...ruleRows(data, hooks));
+  replace(byId("alert-routes"), ...(data.routes ? routeRows(data, hooks) : []));
+  replace(byId("alert-log"), ...(data.log ? logRows(data.log) : []));
 }
 
 const heading = (text, ...buttons) => element("div", { class: "heading" }, element("h2", {}, text), element("div", { class: "acts" }, ...buttons));
@@ -56,11 +55,11 @@ function titleOf(rule) {
   const title = CONDITIONS.find(([name]) => name === condition)?.[1] || condition;
   return argument ? `${title} ${argument}` : title;
 }
-const severity = (each) => pill(SEVERITY_PILLS[each.severity], each.severity);
+const severityPill = (each) => pill(SEVERITY_PILLS[each.severity], each.severity);
 const locationOf = (names, id) => id ? names.get(id) || id : "every location";
 
-// Opens a form. After `act` has succeeded, loads the view again.
-function ask(form, act, hooks) {
+// Opens a form. After `act` has succeeded, the view is loaded again.
+function openRefreshingForm(form, act, hooks) {
   openForm(form, async (values) => {
     const followUp = await act(values);
     hooks.refresh();
@@ -80,16 +79,16 @@ function alertRows({ id, firing, resolved, names }, hooks) {
 }
 
 function alertRow(each, canWrite, names, hooks) {
-  const what = `${titleOf(each.rule)}: ${each.instanceId ? each.name : locationOf(names, each.locationId)}`;
+  const name = `${titleOf(each.rule)}: ${each.instanceId ? each.name : locationOf(names, each.locationId)}`;
   const state = each.resolvedAt ? pill("good", "resolved") : pill("bad", "firing");
-  const mark = each.silenced && !each.resolvedAt ? pill("muted", "silenced") : null;
-  return row(what, [
+  const silencedPill = each.silenced && !each.resolvedAt ? pill("muted", "silenced") : null;
+  return row(name, [
     [each.instanceId && locationOf(names, each.locationId), each.flapping && "flapping", each.detail].filter(Boolean).join(" · "),
     `Since ${exact(each.startedAt)}${each.resolvedAt ? `, resolved ${exact(each.resolvedAt)}` : ""}`,
     each.acknowledgedAt && `Acknowledged by ${each.acknowledgedBy}, ${exact(each.acknowledgedAt)}`,
-  ], [state, severity(each), mark].filter(Boolean), canWrite && !each.resolvedAt ? [
-    each.acknowledgedAt ? null : button(`acknowledge-${each.id}`, "Acknowledge", `Acknowledge ${what}`, () => hooks.attempt(() => callConsole("alerts/acknowledge", { alertId: each.id }))),
-    button(`silence-${each.id}`, "Silence", `Silence ${what}`, () => addSilence(each, names, hooks)),
+  ], [state, severityPill(each), silencedPill].filter(Boolean), canWrite && !each.resolvedAt ? [
+    each.acknowledgedAt ? null : button(`acknowledge-${each.id}`, "Acknowledge", `Acknowledge ${name}`, () => hooks.attempt(() => callConsole("alerts/acknowledge", { alertId: each.id }))),
+    button(`silence-${each.id}`, "Silence", `Silence ${name}`, () => addSilence(each, names, hooks)),
   ].filter(Boolean) : []);
 }
 
@@ -99,7 +98,7 @@ function addSilence(alert, names, hooks) {
     { name: "locationId", label: "Location", options: [["", "every location"], ...names] },
     { name: "rule", label: "Rule", maxlength: 200, autocomplete: "off", spellcheck: "false", hint: "The name of a rule, such as offline." },
   ];
-  ask({ title: "New silence", text, action: "Silence", fields: [...matchers,
+  openRefreshingForm({ title: "New silence", text, action: "Silence", fields: [...matchers,
     { name: "until", label: "Until", type: "datetime-local", required: true, hint: "In the time zone of this browser." },
     { name: "reason", label: "Reason", maxlength: 128, autocomplete: "off" },
   ] }, async ({ locationId, rule, until, reason }) => {
@@ -123,7 +122,7 @@ function ruleRows({ rules: { rules, canWrite }, names }, hooks) {
     const title = `${CONDITIONS.find(([name]) => name === each.condition)[1]}${each.argument ? `: ${each.argument}` : ""}`;
     return row(title, [
       `${locationOf(names, each.locationId)} · ${each.forMinutes === null ? "default duration" : `for ${each.forMinutes} min`}`,
-    ], [severity(each), each.enabled ? null : pill("muted", "disabled")].filter(Boolean), canWrite ? [
+    ], [severityPill(each), each.enabled ? null : pill("muted", "disabled")].filter(Boolean), canWrite ? [
       button(`edit-rule-${key}`, "Change", `Change ${title}`, () => editRule(each, names, hooks)),
       each.isDefault ? null : button(`remove-rule-${key}`, "Remove", `Remove ${title}`, () => openConfirmation({
         title: "Remove the rule?", text: `${title} at ${locationOf(names, each.locationId)}. If it replaced a default rule, the default applies again.`, keep: "Keep", action: "Remove",
@@ -134,13 +133,13 @@ function ruleRows({ rules: { rules, canWrite }, names }, hooks) {
 }
 
 function editRule(rule, names, hooks) {
-  const key = rule ? [] : [
+  const keyFields = rule ? [] : [
     { name: "condition", label: "Condition", options: CONDITIONS },
     { name: "argument", label: "Argument", maxlength: 150, autocomplete: "off", spellcheck: "false", hint: "The id of a finding, the cause of an incident, a version, or hours. Leave it empty for other conditions." },
     { name: "locationId", label: "Location", options: [["", "every location"], ...names] },
   ];
   const isThreshold = rule && ["version_older_than", "no_report_for"].includes(rule.condition);
-  ask({ title: rule ? "Change the rule" : "New rule", action: "Save", fields: [...key,
+  openRefreshingForm({ title: rule ? "Change the rule" : "New rule", action: "Save", fields: [...keyFields,
     ...(isThreshold ? [{ name: "argument", label: "Argument", value: rule.argument, maxlength: 150, autocomplete: "off" }] : []),
     { name: "severity", label: "Severity", value: rule?.severity || "warning", options: SEVERITIES },
     { name: "minutes", label: "Minutes until it fires", type: "number", min: 0, max: 1440, value: rule?.forMinutes ?? "", hint: "Empty means the default of the service." },
@@ -171,7 +170,7 @@ function routeRows({ routes: { routes, hasMail }, names }, hooks) {
 
 function editRoute(route, names, hasMail, hooks) {
   const kinds = KINDS.filter(([kind]) => hasMail || kind !== "email" || route?.kind === kind);
-  ask({ title: route ? `Change ${route.name}` : "New route", action: "Save", fields: [
+  openRefreshingForm({ title: route ? `Change ${route.name}` : "New route", action: "Save", fields: [
     { name: "name", label: "Name", required: true, maxlength: 128, value: route?.name || "", autocomplete: "off" },
     ...(route ? [] : [{ name: "kind", label: "Kind", options: kinds }]),
     { name: "target", label: "Target", required: !route, maxlength: 2048, autocomplete: "off", spellcheck: "false",

@@ -34,7 +34,7 @@ export function money(cents, currency, options = {}) {
 }
 
 // A short form for the axes of charts.
-export const short = (cents, currency) => money(cents, currency, { notation: "compact", minimumFractionDigits: 0, maximumFractionDigits: 1 });
+export const shortMoney = (cents, currency) => money(cents, currency, { notation: "compact", minimumFractionDigits: 0, maximumFractionDigits: 1 });
 
 export function currencyName(currency) {
   try {
@@ -44,8 +44,8 @@ export function currencyName(currency) {
   }
 }
 
-const share = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
-export const percent = (value) => (value === null || value === undefined ? "–" : `${share.format(value)} %`);
+const percentFormat = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+export const percent = (value) => (value === null || value === undefined ? "–" : `${percentFormat.format(value)} %`);
 
 // Returns an arrow and a percentage, with words for screen readers. Returns null if a value is missing or the earlier
 // value is 0.
@@ -79,18 +79,18 @@ export const untilNow = (zone, timestamp) => `until ${zone ? clock(zone, timesta
 export const dateText = (date) =>
   new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
 
-// Returns a sentence for each kind of unknown data. `of` formats an amount.
-export function notes(coverage, of) {
+// Returns a sentence for each kind of unknown data. `formatAmount` formats an amount.
+export function notes(coverage, formatAmount) {
   const sentences = [];
   const add = (count, text) => { if (count) sentences.push(text); };
   const { saleUnknownTaxLineCount: lines, refundUnknownTaxCount: refunds } = coverage;
   add(lines, `${plural(lines, "sold line")} ${lines === 1 ? "has" : "have"} an unknown tax.`);
   add(refunds, `${plural(refunds, "refund")} ${refunds === 1 ? "has" : "have"} an unknown tax.`);
   const { missingSaleSnapshotCount: withoutLines, unresolvedImportedOrderCount: unresolved } = coverage;
-  add(withoutLines, `${plural(withoutLines, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines. The figures include the amount, but no tax and no articles.`);
-  add(unresolved, `${plural(unresolved, "imported order")} (${of(coverage.unresolvedImportedOrderCents)}) ${unresolved === 1 ? "is" : "are"} not resolved and not included in the figures.`);
+  add(withoutLines, `${plural(withoutLines, "sale")} (${formatAmount(coverage.missingSaleSnapshotCents)}) came without lines. The figures include the amount, but no tax and no articles.`);
+  add(unresolved, `${plural(unresolved, "imported order")} (${formatAmount(coverage.unresolvedImportedOrderCents)}) ${unresolved === 1 ? "is" : "are"} not resolved and not included in the figures.`);
   const { undatedRefundPaymentCount: undated, refundUnknownComponentsCount: undivided } = coverage;
-  add(undated, `${plural(undated, "refund")} (${of(coverage.undatedRefundCents)}) ${undated === 1 ? "has" : "have"} no date and ${undated === 1 ? "is" : "are"} not subtracted.`);
+  add(undated, `${plural(undated, "refund")} (${formatAmount(coverage.undatedRefundCents)}) ${undated === 1 ? "has" : "have"} no date and ${undated === 1 ? "is" : "are"} not subtracted.`);
   add(undivided, `Only the total amount of ${plural(undivided, "refund")} is known. It is counted as a refund of goods.`);
   if (!coverage.vatComplete) sentences.push("Therefore the VAT is unknown.");
   return sentences;

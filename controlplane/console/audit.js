@@ -1,9 +1,8 @@
 // The audit log for owners: requests and changes, with user and credential.
 
 import { callConsole } from "./facade.js";
-import { element, exact, pill, replace, zone } from "./elements.js";
+import { byId, element, exact, pill, replace, zone } from "./elements.js";
 
-const at = (id) => document.getElementById(id);
 const PAGES_MAX = 100;
 const AREAS = [
   ["", "Everything"], ["session", "Sign-ins"], ["member", "Members"], ["invitation", "Invitations"], ["password", "Passwords"],
@@ -50,32 +49,32 @@ export async function fetchAudit({ filters }, pages) {
 }
 
 export function showAudit(data, view, hooks) {
-  if (!at("audit")) build(view, hooks);
+  if (!byId("audit")) build(view, hooks);
   for (const name of FILTERS) {
-    const field = at(`audit-${name}`);
+    const field = byId(`audit-${name}`);
     if (field !== document.activeElement) field.value = data.filters[name] || "";
   }
-  replace(at("audit-rows"),
+  replace(byId("audit-rows"),
     data.entries.length ? element("ul", { class: "cards log" }, ...data.entries.map(line)) : element("p", { class: "empty" }, "Nothing was found."),
     data.hasMore ? element("button", { class: "more", id: "older", type: "button", onclick: hooks.more }, "Show older") : null,
     element("p", { class: "zone" }, `Times are in the time zone of this browser, ${zone()}. Heartbeats, reports and read access are not logged.`));
 }
 
 function build(view, hooks) {
-  const go = () => hooks.filter("audit", Object.fromEntries(FILTERS.map((name) => [name, at(`audit-${name}`).value.trim()]).filter(([, value]) => value)));
+  const applyFilters = () => hooks.filter("audit", Object.fromEntries(FILTERS.map((name) => [name, byId(`audit-${name}`).value.trim()]).filter(([, value]) => value)));
   view.replaceChildren(element("div", { class: "sheet", id: "audit" },
     element("h1", {}, "Audit log"),
     element("div", { class: "filters" },
       element("label", { class: "by by-search" }, element("span", {}, "User, or the last characters of a key"),
-        element("input", { id: "audit-by", type: "search", maxlength: 128, autocomplete: "off", spellcheck: "false", onchange: go })),
+        element("input", { id: "audit-by", type: "search", maxlength: 128, autocomplete: "off", spellcheck: "false", onchange: applyFilters })),
       element("label", { class: "by by-search" }, element("span", {}, "About"),
-        element("select", { id: "audit-area", onchange: go }, ...AREAS.map(([value, word]) => element("option", { value }, word))))),
+        element("select", { id: "audit-area", onchange: applyFilters }, ...AREAS.map(([value, word]) => element("option", { value }, word))))),
     element("section", { id: "audit-rows" })));
 }
 
 const line = (each) => element("li", {},
   element("div", {},
-    element("strong", {}, whoOf(each)), " ",
+    element("strong", {}, actorOf(each)), " ",
     describe(each), " ",
     each.outcome === "refused" ? pill("bad", "refused") : null,
     each.detail ? element("p", { class: "detail" }, each.detail) : null),
@@ -91,8 +90,8 @@ function describe({ operation, outcome, subjectKind, subjectId, subjectName }) {
   return element("span", {}, `${words} `, element("a", { href: `#/device/${subjectId}` }, name));
 }
 
-const WHO = { command_line: "The command line", unknown: "Unknown user", key: "A key", user: "A user" };
-const whoOf = ({ actorKind, actorName }) => actorKind === "command_line" ? WHO[actorKind] : actorName || WHO[actorKind];
+const ACTORS = { command_line: "The command line", unknown: "Unknown user", key: "A key", user: "A user" };
+const actorOf = ({ actorKind, actorName }) => actorKind === "command_line" ? ACTORS[actorKind] : actorName || ACTORS[actorKind];
 
 const credentialOf = ({ credentialKind, credentialHint }) =>
   credentialHint ? `by the key …${credentialHint}` : CREDENTIALS[credentialKind] || "";

@@ -1,9 +1,8 @@
 // Marks the view while the service does not answer: a message shows the time of the content, states lose their colours,
 // and buttons are disabled.
 
-import { element } from "./elements.js";
+import { byId, element } from "./elements.js";
 
-const at = (id) => document.getElementById(id);
 let isDown = false;
 
 // A refusal with one of these statuses is about the call itself. Every other failure is an outage.
@@ -13,9 +12,9 @@ export const isOutage = ({ status }) => ![400, 401, 403, 404].includes(status);
 export function showOutage(message, loadedAt) {
   isDown = true;
   document.body.classList.add("outage");
-  at("outage").hidden = !loadedAt;
+  byId("outage").hidden = !loadedAt;
   const content = `${message} You see the state of ${new Date(loadedAt).toLocaleTimeString()}. This page updates itself when the service answers again.`;
-  if (at("outage").textContent !== content) at("outage").textContent = content;
+  if (byId("outage").textContent !== content) byId("outage").textContent = content;
   updateButtons();
 }
 
@@ -23,19 +22,19 @@ export function endOutage() {
   if (!isDown) return;
   isDown = false;
   document.body.classList.remove("outage");
-  at("outage").hidden = true;
-  at("outage").textContent = "";
+  byId("outage").hidden = true;
+  byId("outage").textContent = "";
   updateButtons();
 }
 
 // Call this after each change of the view.
 export function updateButtons() {
-  for (const button of at("view").querySelectorAll("[data-off]")) {
+  for (const button of byId("view").querySelectorAll("[data-off]")) {
     delete button.dataset.off;
     button.ariaDisabled = null;
   }
   if (!isDown) return;
-  for (const button of at("view").querySelectorAll("button:not([aria-disabled])")) {
+  for (const button of byId("view").querySelectorAll("button:not([aria-disabled])")) {
     button.dataset.off = "";
     button.ariaDisabled = "true";
   }
@@ -43,7 +42,7 @@ export function updateButtons() {
 
 // Ignores clicks on the buttons that `updateButtons` has disabled.
 export function prepareOutages() {
-  at("view").addEventListener("click", (event) => {
+  byId("view").addEventListener("click", (event) => {
     if (event.target.closest("button[data-off]")) event.stopPropagation();
   }, { capture: true });
 }

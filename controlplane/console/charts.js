@@ -1,7 +1,8 @@
 // Draws charts as SVG at their displayed width, so that the font size is the same on every screen.
 
 const SVG = "http://www.w3.org/2000/svg";
-const LETTER = 7.4;  // wider than an average letter at 12 px
+// In pixels: the width of a letter, which is more than that of an average letter at 12 px, and the height of a line.
+const LETTER = 7.4;
 const LINE = 16;
 
 export function shape(name, attributes = {}, ...children) {
@@ -15,9 +16,9 @@ const round = (value) => Math.round(value * 10) / 10;
 const text = (x, y, content, anchor = "start", kind = "") =>
   shape("text", { x: round(x), y: round(y), "text-anchor": anchor, ...(kind && { class: kind }) }, content);
 const widthOf = (content) => content.length * LETTER;
-const shortened = (content, room) => {
-  const most = Math.max(3, Math.floor(room / LETTER));
-  return content.length <= most ? content : `${content.slice(0, most - 1).trimEnd()}…`;
+const shorten = (content, room) => {
+  const lengthMax = Math.max(3, Math.floor(room / LETTER));
+  return content.length <= lengthMax ? content : `${content.slice(0, lengthMax - 1).trimEnd()}…`;
 };
 
 function drawing(title, width, height, kind, ...parts) {
@@ -25,16 +26,16 @@ function drawing(title, width, height, kind, ...parts) {
     shape("title", {}, title), ...parts);
 }
 
-// Returns round numbers that enclose all values.
-function ticks(least, most, count = 4) {
-  const span = Math.max(1, most - least);
+// Returns round numbers that enclose all values from `min` to `max`, at most 20.
+function ticks(min, max, count = 4) {
+  const span = Math.max(1, max - min);
   const rough = span / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, [1, 2, 2.5, 5, 10].find((each) => each * power >= rough) * power);
   const values = [];
-  for (let at = Math.floor(least / step); values.length < 20; at += 1) {
-    values.push(at * step);
-    if (at * step >= most) break;
+  for (let factor = Math.floor(min / step); values.length < 20; factor += 1) {
+    values.push(factor * step);
+    if (factor * step >= max) break;
   }
   return values;
 }
@@ -45,14 +46,14 @@ export function bars({ title, width, rows, axis, height = 210 }) {
   const values = rows.flatMap(({ value, previous }) => [value, previous || 0]);
   const all = ticks(Math.min(0, ...values), Math.max(1, ...values));
   // The part below zero is only as high as needed, because negative values are usually small.
-  const least = Math.max(all[0], Math.min(0, ...values) * 1.15);
-  const marks = all.filter((mark) => mark >= least);
+  const min = Math.max(all[0], Math.min(0, ...values) * 1.15);
+  const marks = all.filter((mark) => mark >= min);
   const names = marks.map(axis);
   const left = Math.ceil(Math.max(...names.map(widthOf))) + 8;
   const [top, bottom] = [10, height - 22];
-  const y = (value) => bottom - ((value - least) / (marks.at(-1) - least)) * (bottom - top);
+  const y = (value) => bottom - ((value - min) / (marks.at(-1) - min)) * (bottom - top);
   const step = (width - left - 2) / rows.length;
-  const every = [1, 2, 3, 4, 6, 12].find((each) => each * step >= Math.max(...rows.map(({ label }) => widthOf(label))) + 6) || 12;
+  const labelInterval = [1, 2, 3, 4, 6, 12].find((each) => each * step >= Math.max(...rows.map(({ label }) => widthOf(label))) + 6) || 12;
   const bar = Math.max(2, step * 0.68);
   return drawing(title, width, height, "bars",
     ...marks.flatMap((mark, index) => [
@@ -65,39 +66,39 @@ export function bars({ title, width, rows, axis, height = 210 }) {
       if (value) parts.push(shape("rect", { class: "value", x: round(x), width: round(bar), y: round(Math.min(y(0), y(value))), height: round(Math.max(1, Math.abs(y(value) - y(0)))) }));
       if (previous) parts.push(shape("line", { class: "before-edge", x1: round(x - step * 0.12), x2: round(x + bar + step * 0.12), y1: round(y(previous)), y2: round(y(previous)) }),
         shape("line", { class: "before", x1: round(x - step * 0.12), x2: round(x + bar + step * 0.12), y1: round(y(previous)), y2: round(y(previous)) }));
-      if (index % every === 0) parts.push(text(x + bar / 2, height - 6, label, "middle"));
+      if (index % labelInterval === 0) parts.push(text(x + bar / 2, height - 6, label, "middle"));
       return shape("g", {}, ...parts);
     }));
 }
 
 // Draws a horizontal bar for each row, below the name and the caption of the row.
 export function shares({ title, width, rows }) {
-  const most = Math.max(1, ...rows.map(({ value }) => Math.abs(value)));
+  const max = Math.max(1, ...rows.map(({ value }) => Math.abs(value)));
   const row = LINE + 22;
   return drawing(title, width, rows.length * row, "shares", ...rows.flatMap(({ label, value, caption }, index) => {
     const y = index * row;
     return [
-      text(0, y + 12, shortened(label, width - widthOf(caption) - 12), "start", "name"),
+      text(0, y + 12, shorten(label, width - widthOf(caption) - 12), "start", "name"),
       text(width, y + 12, caption, "end"),
       shape("rect", { class: "room-full", x: 0, y: y + LINE + 2, width, height: 9, rx: 2 }),
-      shape("rect", { class: value < 0 ? "value below" : "value", x: 0, y: y + LINE + 2, width: round(Math.max(1, (Math.abs(value) / most) * width)), height: 9, rx: 2 }),
+      shape("rect", { class: value < 0 ? "value below" : "value", x: 0, y: y + LINE + 2, width: round(Math.max(1, (Math.abs(value) / max) * width)), height: 9, rx: 2 }),
     ];
   }));
 }
 
 // Draws rows of cells. The shade of a cell shows its count: there is one shade for 0, and `levels` shades for more.
 export function heat({ title, width, rows, columns, levels = 5 }) {
-  const most = Math.max(1, ...rows.flatMap(({ cells }) => cells));
+  const max = Math.max(1, ...rows.flatMap(({ cells }) => cells));
   const left = Math.ceil(Math.max(...rows.map(({ label }) => widthOf(label)))) + 14;
-  const [across, tall] = [(width - left) / columns.length, 22];
-  const every = [1, 2, 3, 4, 6].find((each) => each * across >= widthOf("00") + 8) || 12;
-  return drawing(title, width, rows.length * tall + 20, "heat",
+  const [cellWidth, cellHeight] = [(width - left) / columns.length, 22];
+  const labelInterval = [1, 2, 3, 4, 6].find((each) => each * cellWidth >= widthOf("00") + 8) || 12;
+  return drawing(title, width, rows.length * cellHeight + 20, "heat",
     ...rows.flatMap(({ label, cells, description }, index) => [
-      text(left - 8, index * tall + 15, label, "end"),
+      text(left - 8, index * cellHeight + 15, label, "end"),
       ...cells.map((count, column) => shape("g", {}, shape("title", {}, description(column)),
         shape("rect", {
-          class: `level-${count ? Math.max(1, Math.ceil((count / most) * levels)) : 0}`,
-          x: round(left + column * across + 1), y: index * tall + 1, width: round(Math.max(1, across - 2)), height: tall - 2, rx: 2,
+          class: `level-${count ? Math.max(1, Math.ceil((count / max) * levels)) : 0}`,
+          x: round(left + column * cellWidth + 1), y: index * cellHeight + 1, width: round(Math.max(1, cellWidth - 2)), height: cellHeight - 2, rx: 2,
         })))]),
-    ...columns.flatMap((heading, column) => column % every ? [] : [text(left + (column + 0.5) * across, rows.length * tall + 16, heading, "middle")]));
+    ...columns.flatMap((heading, column) => column % labelInterval ? [] : [text(left + (column + 0.5) * cellWidth, rows.length * cellHeight + 16, heading, "middle")]));
 }

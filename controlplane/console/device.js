@@ -2,7 +2,7 @@
 
 import { callConsole } from "./facade.js";
 import { announceWork } from "./announcements.js";
-import { dot, element, exact, lasted, pill, replace, when, zone } from "./elements.js";
+import { byId, dot, element, exact, formatDuration, pill, replace, when, zone } from "./elements.js";
 import { changesSection } from "./changes.js";
 import { locationOf, nameOf, reportedAt } from "./device_names.js";
 import { busyWith, reportLines } from "./devices.js";
@@ -35,13 +35,13 @@ export function showDevice(data, view, problem, actions) {
   const { detail, row, canWrite } = data;
   const { device } = row;
   announceWork(row);
-  if (!document.getElementById("device-sheet"))
+  if (!byId("device-sheet"))
     view.replaceChildren(element("div", { class: "sheet", id: "device-sheet" }));
-  const sheet = document.getElementById("device-sheet");
+  const sheet = byId("device-sheet");
   replace(sheet,
     element("a", { href: "#/devices" }, "← All devices"),
     element("div", { class: "title" }, element("h1", {}, nameOf(device)), pill(row.health), row.state === "closed" || row.state === "maintenance" ? element("span", { class: "sub" }, row.state) : null),
-    element("p", { class: "lede" }, lede(device)),
+    element("p", { class: "lede" }, describeDevice(device)),
     element("dl", { class: "facts times" },
       fact("Last seen", row.state === "never-connected" ? "never" : when(device.lastSeenAt)),
       fact("Busy", busyWith(row)), fact("Last reported", when(reportedAt(row)))),
@@ -80,7 +80,7 @@ function requestButton(kind, row, isPrimary) {
   }, open ? `${kind === "network" ? "Network" : "Application"} report ${open.status} …` : `Request ${kind} report`);
 }
 
-function lede(device) {
+function describeDevice(device) {
   const agent = device.appVersion ? `agent ${device.appVersion}` : "agent of unknown version";
   return `${locationOf(device)}, ${device.platform}, ${agent}${device.foreground ? ", started by a user at the machine" : ""}`;
 }
@@ -103,15 +103,16 @@ function facts(device) {
   return element("dl", { class: "facts" }, ...rows.map((row) => fact(...row)));
 }
 
-// A request and its report are one row. A report without a request has its own row.
+// A request and its report are one row. A report has its own row if its request does not exist or is not loaded.
 function historyTable({ detail: { requests, reports }, lines, requesters }) {
   const rows = [...requests.map((request) => ({ request })), ...unrequested(requests, reports)];
   if (!rows.length) return element("p", { class: "empty" }, "This device has no requests and reports yet.");
   const byRequest = new Map(reports.map((report) => [report.requestId, report]));
-  const byReport = new Map(lines.flatMap((line) => [[line.reportId, line], [line.requestId || line.reportId, line]]));
+  // The summary line of each report, by the ids of the report and of its request.
+  const lineById = new Map(lines.flatMap((line) => [[line.reportId, line], [line.requestId || line.reportId, line]]));
   for (const row of rows) {
     row.report ||= byRequest.get(row.request.id);
-    row.line = byReport.get(row.report?.reportId) || byReport.get(row.request?.id);
+    row.line = lineById.get(row.report?.reportId) || lineById.get(row.request?.id);
     row.requester = row.request && (requesters[row.request.requestedById] || "a deleted key or user");
   }
   const timeOf = (row) => (row.request || row.report).createdAt;
@@ -137,7 +138,7 @@ function historyRow({ request, report, line, requester }) {
       ? element("a", { class: "line", href: `#/report/${line.reportId}` }, dot(line.severity || "muted"), element("span", {}, line.headline || "Open"))
       : ""),
     element("td", { class: "when" }, when(createdAt)),
-    element("td", { class: "how" }, [requester && `requested by ${requester}`, ...progress(request), ...circumstances(request, report)].filter(Boolean).join(", ")));
+    element("td", { class: "how" }, [requester && `requested by ${requester}`, ...progress(request), ...circumstances(report)].filter(Boolean).join(", ")));
 }
 
 function progress(request) {
@@ -145,12 +146,12 @@ function progress(request) {
   const { createdAt, receivedAt, startedAt, finishedAt, status } = request;
   if (!receivedAt && status === "queued") return ["waiting for the device"];
   if (!receivedAt && status === "expired") return ["the device did not receive it"];
-  const parts = receivedAt ? [`received after ${lasted(createdAt, receivedAt)}`] : [];
-  if (startedAt && finishedAt) parts.push(`ran ${lasted(startedAt, finishedAt)}`);
+  const parts = receivedAt ? [`received after ${formatDuration(createdAt, receivedAt)}`] : [];
+  if (startedAt && finishedAt) parts.push(`ran ${formatDuration(startedAt, finishedAt)}`);
   return parts;
 }
 
-function circumstances(request, report) {
+function circumstances(report) {
   if (!report) return [];
   const parts = report.requestId ? [] : ["Unrequested"];
   if (report.failureReason) parts.push(report.failureReason.replace("-", " "));

@@ -2,10 +2,11 @@
 
 import { addDeviceLink } from "./add_device.js";
 import { callConsole } from "./facade.js";
-import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
-import { allText, openRequestDialog } from "./request_dialog.js";
+import { byId, dot, element, pill, plural, replace, when, zone } from "./elements.js";
+import { requestAllText, openRequestDialog } from "./request_dialog.js";
 import { locationOf, nameOf, reportedAt } from "./device_names.js";
 import { saveList } from "./downloads.js";
+import { onFilterInput } from "./forms.js";
 import { pendingSummary } from "./pending_requests.js";
 
 const PAGES_MAX = 100;
@@ -16,6 +17,8 @@ const STATES = [
 // States that a device can have in addition to one of `STATES`.
 const OTHER_STATES = [["online", "Online"], ["busy", "Busy"], ["closed", "Closed"], ["maintenance", "In maintenance"]];
 const SEVERITIES = ["bad", "warn", "good", "muted"];
+// The option that selects the devices of unknown version. The filter `version` is then the empty text.
+const UNKNOWN_VERSION = "-";
 export const FILTERS = ["search", "state", "location", "platform", "version"];
 
 // The rows of the selected devices by instance id.
@@ -33,22 +36,23 @@ export async function fetchDevices(filters, pages) {
 }
 
 export function showDevices(data, view, actions) {
-  if (!document.getElementById("device-rows")) build(view, data, actions);
+  if (!byId("device-rows")) build(view, actions);
   for (const name of FILTERS) {
-    const field = document.getElementById(`by-${name}`);
+    const field = byId(`by-${name}`);
     if (field === document.activeElement) continue;
-    if (name !== "search") options(field, name, data);
-    field.value = name in data.filters ? data.filters[name] || (name === "version" ? "-" : "") : "";
+    if (name !== "search") fillOptions(field, name, data);
+    const value = data.filters[name];
+    field.value = name === "version" && value === "" ? UNKNOWN_VERSION : value || "";
   }
-  showRows(data, actions);
+  showRows(data);
 }
 
-function showRows(data, actions) {
+function showRows(data) {
   const { rows, canWrite, hasMore, summary, total } = data;
-  document.getElementById("count").textContent = Object.keys(data.filters).length
+  byId("count").textContent = Object.keys(data.filters).length
     ? `${total.toLocaleString()} of ${plural(summary.states.all, "device")}`
     : plural(total, "device");
-  replace(document.getElementById("device-rows"),
+  replace(byId("device-rows"),
     rows.length ? table(rows, canWrite) : element("p", { class: "empty" }, emptyText(data)),
     hasMore ? element("button", { id: "more", class: "more", type: "button" }, "Show more") : null,
     element("p", { class: "zone" }, `Times are in the time zone of this browser, ${zone()}.`));
@@ -57,7 +61,7 @@ function showRows(data, actions) {
   updateActions(data);
 }
 
-function build(view, data, actions) {
+function build(view, actions) {
   selected.clear();
   const field = (name, label, control) =>
     element("label", { class: `by by-${name}` }, element("span", {}, label), control);
@@ -80,13 +84,7 @@ function build(view, data, actions) {
       element("button", { id: "save-json", type: "button" }, "Save JSON")),
     element("p", { class: "problem", role: "alert", id: "list-problem" }),
     element("div", { id: "device-rows" })));
-  let typing = 0;
-  const filters = document.getElementById("filters");
-  filters.addEventListener("submit", (event) => event.preventDefault());
-  filters.addEventListener("input", (event) => {
-    clearTimeout(typing);
-    typing = setTimeout(() => actions.filter(currentFilters()), event.target === search ? 250 : 0);
-  });
+  onFilterInput(byId("filters"), search, () => actions.filter(currentFilters()));
   view.firstChild.addEventListener("click", (event) => {
     const data = actions.data();
     const save = (kind) => actions.attempt(() => saveList(kind, data.filters));
@@ -105,25 +103,24 @@ function build(view, data, actions) {
       if (event.target.checked && row.state !== "revoked") selected.set(row.device.instanceId, row);
       else selected.delete(row.device.instanceId);
     }
-    showRows(actions.data(), actions);
+    showRows(actions.data());
   });
 }
 
-// The option "-" selects the devices of unknown version. The filter `version` is then the empty text.
 function currentFilters() {
   const filters = {};
   for (const name of FILTERS) {
-    const { value } = document.getElementById(`by-${name}`);
-    if (value.trim()) filters[name] = name === "version" && value === "-" ? "" : value.trim();
+    const { value } = byId(`by-${name}`);
+    if (value.trim()) filters[name] = name === "version" && value === UNKNOWN_VERSION ? "" : value.trim();
   }
   return filters;
 }
 
-function options(select, name, { summary, filters }) {
+function fillOptions(select, name, { summary, filters }) {
   const counts = { location: summary.locations, platform: summary.platforms, version: summary.versions }[name];
   const choiceOf = ([value, text]) => [value, value ? `${text} (${summary.states[value].toLocaleString()})` : text];
   const choices = counts
-    ? [["", `All ${name}s`], ...counts.map(({ value, count }) => [value === null ? "-" : value, `${value ?? "unknown"} (${count.toLocaleString()})`])]
+    ? [["", `All ${name}s`], ...counts.map(({ value, count }) => [value ?? UNKNOWN_VERSION, `${value ?? "unknown"} (${count.toLocaleString()})`])]
     : STATES.map(choiceOf);
   const current = filters[name];
   const otherStates = counts ? [] : OTHER_STATES.map(choiceOf);
@@ -133,12 +130,12 @@ function options(select, name, { summary, filters }) {
 }
 
 function updateActions({ rows, canWrite, requestable }) {
-  document.getElementById("request-selected").hidden = document.getElementById("request-found").hidden = !canWrite;
-  document.getElementById("request-selected").disabled = !selected.size;
-  document.getElementById("request-selected").textContent = selected.size ? `Request reports from ${selected.size} selected` : "Request reports from selected";
-  document.getElementById("request-found").disabled = !requestable;
-  document.getElementById("request-found").textContent = allText(requestable);
-  const all = document.getElementById("choose-all");
+  byId("request-selected").hidden = byId("request-found").hidden = !canWrite;
+  byId("request-selected").disabled = !selected.size;
+  byId("request-selected").textContent = selected.size ? `Request reports from ${selected.size} selected` : "Request reports from selected";
+  byId("request-found").disabled = !requestable;
+  byId("request-found").textContent = requestAllText(requestable);
+  const all = byId("choose-all");
   if (all) all.checked = rows.every((row) => row.state === "revoked" || selected.has(row.device.instanceId));
 }
 

@@ -1,5 +1,7 @@
 // Opens dialogs, moves the focus back when they close, and closes menus.
 
+import { byId } from "./elements.js";
+
 // For each dialog that is open or still closing, the function that completes its closing.
 const unfinished = new WeakMap();
 
@@ -21,13 +23,13 @@ export function openDialog(dialog, onClosed) {
 
 // Moves the focus to an element, or to the view if the element is gone or disabled.
 export function focusOn(id) {
-  const target = id && document.getElementById(id);
+  const target = id && byId(id);
   if (target && !target.disabled) target.focus({ preventScroll: true });
-  else document.getElementById("view").focus({ preventScroll: true });
+  else byId("view").focus({ preventScroll: true });
 }
 
 // A menu closes when the user presses Escape, clicks elsewhere, or moves the focus out of it.
-export function asMenu(menu) {
+export function prepareMenu(menu) {
   menu.addEventListener("focusout", (event) => {
     if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
   });

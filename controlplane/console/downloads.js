@@ -1,6 +1,6 @@
 // Downloads: the list of devices and the findings as CSV or JSON, sales as CSV, and any other file.
 
-import { callConsole, salesTable } from "./facade.js";
+import { callConsole, fetchSalesTable } from "./facade.js";
 import { locationOf, nameOf, reportedAt } from "./device_names.js";
 
 const ROWS_MAX = 10000;
@@ -79,12 +79,12 @@ export function save(content, type, name) {
   link.href = url;
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10000);
+  setTimeout(() => URL.revokeObjectURL(url), 10000);  // the download has begun by then
 }
 
 export async function saveSales(query, locationId, { fromDate, toDate }) {
   const days = fromDate === toDate ? [fromDate] : [fromDate, toDate];
-  save(await salesTable(query), "text/csv", `${fileName(["sales", locationId, ...days])}.csv`);
+  save(await fetchSalesTable(query), "text/csv", `${fileName(["sales", locationId, ...days])}.csv`);
 }
 
 export const fileName = (words) => words.join("-").replace(/[^\w.-]+/g, "_").slice(0, 120);

@@ -1,4 +1,6 @@
-// Creates elements from values. Text is never parsed as markup.
+// Finds and creates elements. Text is never parsed as markup.
+
+export const byId = (id) => document.getElementById(id);
 
 export function element(name, attributes = {}, ...children) {
   const node = document.createElement(name);
@@ -19,15 +21,15 @@ const STATUS_CLASSES = {
   sent: "good", pending: "busy",
   good: "good", warn: "warn", bad: "bad", muted: "muted",
 };
-// The text of each status that is not shown as it is.
-const WORDS = { "never-connected": "never connected", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
+// The texts of statuses. The text of any other status is its name.
+const STATUS_TEXTS = { "never-connected": "never connected", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
 
-export const pill = (word, text = WORDS[word] || word) =>
-  element("span", { class: `pill ${STATUS_CLASSES[word] || ""}` }, text);
-export const dot = (word) =>
-  element("span", { class: `dot ${STATUS_CLASSES[word] || "muted"}`, role: "img", "aria-label": WORDS[word] || word, title: WORDS[word] || word });
+export const pill = (status, text = STATUS_TEXTS[status] || status) =>
+  element("span", { class: `pill ${STATUS_CLASSES[status] || ""}` }, text);
+export const dot = (status) =>
+  element("span", { class: `dot ${STATUS_CLASSES[status] || "muted"}`, role: "img", "aria-label": STATUS_TEXTS[status] || status, title: STATUS_TEXTS[status] || status });
 
-export function ago(timestamp) {
+function ago(timestamp) {
   const seconds = Math.max(0, Math.round((Date.now() - new Date(timestamp)) / 1000));
   if (seconds < 10) return "now";
   if (seconds < 60) return `${Math.floor(seconds / 10) * 10} s ago`;
@@ -45,7 +47,7 @@ export const when = (timestamp) =>
 
 export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-export function lasted(from, to) {
+export function formatDuration(from, to) {
   const seconds = (new Date(to) - new Date(from)) / 1000;
   return seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`;
 }
@@ -74,9 +76,9 @@ function isInWindow(node) {
 function finder(parent, focused) {
   if (!focused || focused === parent || !parent.contains(focused)) return () => null;
   // If the element no longer exists, the view gets the focus.
-  if (focused.id) return () => document.getElementById(focused.id) || document.getElementById("view");
+  if (focused.id) return () => byId(focused.id) || byId("view");
   const target = (each) => each.getAttribute("href") || each.getAttribute("value");
   const alike = () => [...parent.querySelectorAll(focused.localName)].filter((each) => target(each) === target(focused));
-  const place = alike().indexOf(focused);
-  return () => alike()[place] || document.getElementById("view");
+  const index = alike().indexOf(focused);
+  return () => alike()[index] || byId("view");
 }

@@ -5,9 +5,11 @@ import { problemText } from "./field_errors.js";
 
 const KEY = "venue-control.api-key";
 const FACADE = "/api/public/v1/";
-const PREFIX = `${FACADE}remoteControl/`;
+const REMOTE_CONTROL = `${FACADE}remoteControl/`;
 // The service sends a comment every 20 s, so a stream without any bytes for 45 s is broken.
 const STREAM_IDLE_MS = 45000;
+// The time after which a call fails if the service does not answer.
+const CALL_MS = 20000;
 
 export class Refusal extends Error {
   constructor(status, code, message, waitSeconds) {
@@ -23,16 +25,16 @@ export const keepKey = (key) => sessionStorage.setItem(KEY, key);
 export const forgetKey = () => sessionStorage.removeItem(KEY);
 
 export async function call(procedure, body = {}) {
-  return (await post(PREFIX + procedure, body)).json();
+  return (await post(REMOTE_CONTROL + procedure, body)).json();
 }
 
 // Calls an operation for figures: analytics/… or reports/….
-export async function figures(operation, body) {
+export async function callFigures(operation, body) {
   return (await post(FACADE + operation, body)).json();
 }
 
 // Calls an operation of support: contact, inspect, confirm or disconnect.
-export async function support(operation, body = {}) {
+export async function callSupport(operation, body = {}) {
   return (await post(`${FACADE}support/${operation}`, body)).json();
 }
 
@@ -47,7 +49,7 @@ export async function callConsole(name, body = {}) {
 }
 
 // Yields [event, data] for each event until the stream ends. `signal` aborts the stream.
-export async function* changes(body, signal) {
+export async function* readChanges(body, signal) {
   const response = await post("/console/api/changes", body, signal);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -66,25 +68,25 @@ export async function* changes(body, signal) {
 }
 
 // Exchanges the code of a sign-in link for an API key, and keeps the key.
-export async function takeLink(code) {
+export async function exchangeLink(code) {
   keepKey((await (await post("/console/sign-in", { code })).json()).key);
 }
 
-export async function reportPage(reportId) {
+export async function fetchReportPage(reportId) {
   return (await post("/console/report", { reportId })).text();
 }
 
 // Returns bytes: text would lose the byte order mark that spreadsheets need.
-export async function reportTable(reportId, table) {
+export async function fetchReportTable(reportId, table) {
   return (await post("/console/report-table", { reportId, table })).blob();
 }
 
 // Takes a query for figures. Returns its sales as CSV, in bytes.
-export async function salesTable(query) {
+export async function fetchSalesTable(query) {
   return (await post("/console/sales-table", query)).blob();
 }
 
-async function post(path, body, signal = AbortSignal.timeout(20000)) {
+async function post(path, body, signal = AbortSignal.timeout(CALL_MS)) {
   const key = sessionStorage.getItem(KEY);
   let response;
   try {

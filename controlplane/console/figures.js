@@ -3,7 +3,7 @@
 
 import { callConsole } from "./facade.js";
 import { change, clock, commonZone, currencyName, money, untilNow } from "./amounts.js";
-import { element, plural, replace } from "./elements.js";
+import { byId, element, plural, replace } from "./elements.js";
 import { isSignedIn } from "./signing_in.js";
 import { fetchPulses, totalOf } from "./pulses.js";
 import { ALL, PERIODS, fetchVenue, showVenue } from "./venue.js";
@@ -39,7 +39,7 @@ export async function updateFiguresLink(anchor) {
   if (!anchor) {
     canSeeLocation = null;
     limit = PAGE_SIZE;
-    document.getElementById("nav-figures").hidden = true;
+    byId("nav-figures").hidden = true;
     return;
   }
   if (canSeeLocation !== null) return;
@@ -57,17 +57,17 @@ async function fetchList() {
   const listed = venues.slice(0, limit);
   const pulses = await fetchPulses(listed);
   const rows = listed.map((venue, index) => ({ venue, pulse: pulses[index] }));
-  return { rows, at: new Date(), remaining: venues.length - rows.length, omittedCount };
+  return { rows, fetchedAt: new Date(), remaining: venues.length - rows.length, omittedCount };
 }
 
-function showList({ rows, at, remaining, omittedCount }, view) {
-  if (!document.getElementById("figures")) view.replaceChildren(element("div", { class: "sheet", id: "figures" }));
-  replace(document.getElementById("figures"),
+function showList({ rows, fetchedAt, remaining, omittedCount }, view) {
+  if (!byId("figures")) view.replaceChildren(element("div", { class: "sheet", id: "figures" }));
+  replace(byId("figures"),
     element("h1", {}, "Figures of today"),
     element("p", { class: "lede" }, "Net sales until now, compared with yesterday until the same time."),
-    rows.length > 1 ? element("ul", { class: "cards venues", id: "total" }, total(rows, at, remaining + omittedCount)) : null,
+    rows.length > 1 ? element("ul", { class: "cards venues", id: "total" }, total(rows, fetchedAt, remaining + omittedCount)) : null,
     rows.length
-      ? element("ul", { class: "cards venues" }, ...rows.map((row) => card(row, at)))
+      ? element("ul", { class: "cards venues" }, ...rows.map((row) => card(row, fetchedAt)))
       : element("p", { class: "empty" }, "You have no access to the figures of a location."),
     remaining ? element("p", { class: "more" }, element("button", { type: "button", id: "more-venues", onclick: more }, `Show more (${remaining})`)) : null,
     omittedCount ? element("p", { class: "sub" }, `Not listed: ${plural(omittedCount, "more location")}.`) : null,
@@ -80,16 +80,16 @@ function more() {
   dispatchEvent(new HashChangeEvent("hashchange", { oldURL: location.href, newURL: location.href }));
 }
 
-function total(rows, at, remaining) {
+function total(rows, fetchedAt, remaining) {
   const currencies = totalOf(rows.map(({ pulse }) => pulse));
   const sum = `The sum of ${remaining ? `the ${plural(rows.length, "listed location")}` : plural(rows.length, "location")}`;
-  return entry("All locations", `#/${ALL}`, sum, currencies, untilNow(commonZone(rows.map(({ venue }) => venue)), at));
+  return entry("All locations", `#/${ALL}`, sum, currencies, untilNow(commonZone(rows.map(({ venue }) => venue)), fetchedAt));
 }
 
-function card({ venue, pulse }, at) {
+function card({ venue, pulse }, fetchedAt) {
   const { locationId, name, timeZone } = venue;
   const zone = venue.fellBackToUtc ? "UTC because no valid time zone is set" : timeZone;
-  return entry(name, `#/figures/${encodeURIComponent(locationId)}`, `${clock(timeZone, at)}, ${zone}`, pulse.currencies, untilNow(timeZone, at));
+  return entry(name, `#/figures/${encodeURIComponent(locationId)}`, `${clock(timeZone, fetchedAt)}, ${zone}`, pulse.currencies, untilNow(timeZone, fetchedAt));
 }
 
 const entry = (name, href, sub, currencies, until) => element("li", {},
@@ -108,7 +108,9 @@ function withMovements(currencies) {
 }
 
 function net({ currency, todayCents, yesterdayCents, complete, comparisonComplete }, until) {
-  const warning = !complete ? "The figures of today are incomplete." : comparisonComplete ? "" : "The figures of yesterday are incomplete.";
+  let warning = "";
+  if (!complete) warning = "The figures of today are incomplete.";
+  else if (!comparisonComplete) warning = "The figures of yesterday are incomplete.";
   return element("li", { title: currencyName(currency) },
     element("strong", {}, money(todayCents, currency)), " ", change(todayCents, yesterdayCents),
     element("span", { class: "sub" }, `${money(yesterdayCents, currency)} yesterday ${until}`),

@@ -2,13 +2,13 @@
 
 import { callConsole } from "./facade.js";
 import { saveFindings } from "./downloads.js";
-import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
+import { fillSelect, onFilterInput } from "./forms.js";
+import { byId, dot, element, pill, plural, replace, when, zone } from "./elements.js";
 
 const PAGES_MAX = 100;
 const GROUPS_MAX = 10;  // rows in a table of locations, platforms or versions
 const STATES = ["broken", "warning", "healthy", "offline", "never-connected", "online", "closed", "maintenance"];
 export const FILTERS = ["rule", "isNew", "search", "state", "location", "platform", "version"];
-const at = (id) => document.getElementById(id);
 
 export async function fetchFindings({ isNew, ...filters }, pages) {
   const query = { ...filters, ...(isNew && { isNew: true }) };
@@ -30,17 +30,18 @@ async function fetchEntries(query, pages) {
 
 export function showFindings(data, view, actions) {
   const { summary, counts, list, filters } = data;
-  if (!at("finding-rows")) build(view, actions);
-  at("findings-save").data = data;
-  at("finding-count").textContent = plural(counts.deviceCount, "device");
-  fill("rule", [["", "All findings"], ...counts.findings.map(({ rule, title }) => [rule, title])], filters.rule);
-  fill("state", [["", "All states"], ...STATES.map((state) => [state, state.replace("-", " ")])], filters.state);
+  if (!byId("finding-rows")) build(view, actions);
+  byId("findings-save").filters = filters;  // for the buttons, which are built only once
+  byId("finding-count").textContent = plural(counts.deviceCount, "device");
+  const fill = (name, choices) => fillSelect(byId(`findings-${name}`), choices, filters[name]);
+  fill("rule", [["", "All findings"], ...counts.findings.map(({ rule, title }) => [rule, title])]);
+  fill("state", [["", "All states"], ...STATES.map((state) => [state, state.replace("-", " ")])]);
   for (const name of ["location", "platform", "version"]) {
-    fill(name, [["", `All ${name}s`], ...summary[`${name}s`].map(({ value }) => [value || "", value || "unknown"])], filters[name]);
+    fill(name, [["", `All ${name}s`], ...summary[`${name}s`].map(({ value }) => [value || "", value || "unknown"])]);
   }
-  if (at("findings-search") !== document.activeElement) at("findings-search").value = filters.search || "";
-  at("findings-new").checked = Boolean(filters.isNew);
-  replace(at("finding-rows"), unknown(counts),
+  if (byId("findings-search") !== document.activeElement) byId("findings-search").value = filters.search || "";
+  byId("findings-new").checked = Boolean(filters.isNew);
+  replace(byId("finding-rows"), unknown(counts),
     ...(list ? entries(data) : overview(data)),
     element("p", { class: "zone" }, `The findings are from the newest reports of the last 7 days. Days of the trend end at midnight UTC. Times are in the time zone of this browser, ${zone()}.`));
 }
@@ -48,7 +49,7 @@ export function showFindings(data, view, actions) {
 function build(view, actions) {
   const field = (name, label, control) => element("label", { class: `by by-${name}` }, element("span", {}, label), control);
   const choice = (name, label) => field(name, label, element("select", { id: `findings-${name}` }));
-  const save = (kind) => () => actions.attempt(() => saveFindings(kind, at("findings-save").data.filters));
+  const save = (kind) => () => actions.attempt(() => saveFindings(kind, byId("findings-save").filters));
   view.replaceChildren(element("div", { class: "sheet" },
     element("div", { class: "title" }, element("h1", {}, "Findings"), element("span", { class: "count", id: "finding-count", role: "status" }),
       element("span", { class: "actions", id: "findings-save" },
@@ -60,28 +61,16 @@ function build(view, actions) {
       choice("rule", "Finding"), choice("state", "State"), choice("location", "Location"), choice("platform", "Platform"), choice("version", "Version"),
       element("label", { class: "check" }, element("input", { id: "findings-new", type: "checkbox" }), " New since yesterday")),
     element("div", { id: "finding-rows" })));
-  let typing = 0;
-  at("finding-filters").addEventListener("submit", (event) => event.preventDefault());
-  at("finding-filters").addEventListener("input", (event) => {
-    clearTimeout(typing);
-    typing = setTimeout(() => actions.filter(currentFilters()), event.target.id === "findings-search" ? 250 : 0);
-  });
-  at("finding-rows").addEventListener("click", (event) => { if (event.target.id === "more-findings") actions.more(); });
+  onFilterInput(byId("finding-filters"), byId("findings-search"), () => actions.filter(currentFilters()));
+  byId("finding-rows").addEventListener("click", (event) => { if (event.target.id === "more-findings") actions.more(); });
 }
 
 function currentFilters() {
   const names = FILTERS.filter((name) => name !== "isNew");
-  const filters = names.map((name) => [name, at(`findings-${name}`).value.trim()]).filter(([, value]) => value);
-  return { ...Object.fromEntries(filters), ...(at("findings-new").checked && { isNew: "true" }) };
+  const filters = names.map((name) => [name, byId(`findings-${name}`).value.trim()]).filter(([, value]) => value);
+  return { ...Object.fromEntries(filters), ...(byId("findings-new").checked && { isNew: "true" }) };
 }
 
-function fill(name, choices, selectedValue = "") {
-  const select = at(`findings-${name}`);
-  if (select === document.activeElement) return;
-  const all = choices.some(([value]) => value === selectedValue) ? choices : [...choices, [selectedValue, selectedValue]];
-  replace(select, ...all.map(([value, text]) => element("option", { value }, text)));
-  select.value = selectedValue;
-}
 
 const unknown = ({ unknownCount }) => unknownCount
   ? element("p", { class: "note", id: "findings-unknown" }, pill("unknown"), ` ${plural(unknownCount, "device")} without a recent report that could contain these findings.`) : null;
@@ -129,12 +118,15 @@ function printers({ printers: rows }) {
     table(["Printer", "State", "Broken for", "Times", "Device"], rows.map((each) => element("tr", {},
       element("td", { class: "who" }, each.name, element("span", { class: "sub" }, each.locationName || each.locationId)),
       element("td", {}, pill(each.state || "unknown")),
-      element("td", { "data-label": "broken for" }, duration(each.brokenSeconds)),
+      element("td", { "data-label": "broken for" }, formatDuration(each.brokenSeconds)),
       element("td", { "data-label": "times" }, each.brokenCount.toLocaleString()),
       element("td", { "data-label": "device" }, link(each.link, each.deviceName))))));
 }
 
-const duration = (seconds) => seconds >= 172800 ? `${Math.round(seconds / 86400)} days` : seconds >= 7200 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 60)} min`;
+function formatDuration(seconds) {
+  if (seconds >= 2 * 86400) return `${Math.round(seconds / 86400)} days`;
+  return seconds >= 2 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 60)} min`;
+}
 
 function entries({ list, counts, filters }) {
   const selected = counts.findings.find(({ rule }) => rule === filters.rule);

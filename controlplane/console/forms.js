@@ -1,9 +1,28 @@
-// Dialogs: a form, a confirmation, and a dialog that shows a secret once.
+// Dialogs: a form, a confirmation, and a dialog that shows a secret once. Also helpers for the filters of lists.
 
 import { openDialog } from "./dialogs.js";
-import { element } from "./elements.js";
+import { byId, element, replace } from "./elements.js";
 
-const at = (id) => document.getElementById(id);
+// After the last key in a search field, the filters are applied after this time.
+const TYPING_MS = 250;
+
+// Calls `apply` after each change of the filters in a form.
+export function onFilterInput(form, search, apply) {
+  let timer = 0;
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", (event) => {
+    clearTimeout(timer);
+    timer = setTimeout(apply, event.target === search ? TYPING_MS : 0);
+  });
+}
+
+// Sets the choices and the value of a filter, unless it has the focus. A value that is no choice becomes one.
+export function fillSelect(select, choices, selectedValue = "") {
+  if (select === document.activeElement) return;
+  const all = choices.some(([value]) => value === selectedValue) ? choices : [...choices, [selectedValue, selectedValue]];
+  replace(select, ...all.map(([value, text]) => element("option", { value }, text)));
+  select.value = selectedValue;
+}
 
 // `names` maps the ids of locations to their names. An id without a name is shown as it is.
 export const describeLocations = (locations, names = new Map()) =>
@@ -20,7 +39,7 @@ export const locationsField = (names, selectedIds = []) => ({
 // the dialog stays open and shows the error. If the session has ended, the dialog closes and `sessionEnded` is called.
 // If `act` returns a function, the function is called after the dialog has closed.
 export function openForm({ title, text, fields, action }, act, sessionEnded) {
-  const dialog = at("form");
+  const dialog = byId("form");
   const problem = element("p", { class: "problem", role: "alert" });
   const submit = element("button", { class: "primary", type: "submit", id: "form-submit" }, action);
   const form = element("form", { onsubmit: async (event) => {
@@ -61,9 +80,10 @@ export function fieldOf({ name, label, type = "text", value = "", options, hint,
   const described = hint ? { "aria-describedby": `${id}-hint` } : {};
   const attributes = { id, name, ...described, ...others };
   if (type === "choices") return choices(id, { name, label, value, options, hint });
-  const field = options ? element("select", attributes, ...options.map(([each, word]) => element("option", { value: each, selected: each === value }, word)))
-    : type === "lines" ? element("textarea", { rows: 2, spellcheck: "false", ...attributes }, value)
-      : element("input", { type, value, ...attributes });
+  let field;
+  if (options) field = element("select", attributes, ...options.map(([each, word]) => element("option", { value: each, selected: each === value }, word)));
+  else if (type === "lines") field = element("textarea", { rows: 2, spellcheck: "false", ...attributes }, value);
+  else field = element("input", { type, value, ...attributes });
   return element("div", { class: "asked" },
     element("label", { for: id }, label), field, suggest ? suggestions(field, suggest) : null,
     hint ? element("p", { class: "sub", id: `${id}-hint` }, hint) : null);
@@ -94,11 +114,11 @@ function choices(id, { name, label, value, options, hint }) {
 
 // `keep` and `action` are the texts of the two buttons. `act` is called if the user chooses `action`.
 export function openConfirmation({ title, text, keep, action }, act) {
-  const dialog = at("confirm");
-  at("confirm-title").textContent = title;
-  at("confirm-text").textContent = text;
-  at("confirm-keep").textContent = keep;
-  at("confirm-act").textContent = action;
+  const dialog = byId("confirm");
+  byId("confirm-title").textContent = title;
+  byId("confirm-text").textContent = text;
+  byId("confirm-keep").textContent = keep;
+  byId("confirm-act").textContent = action;
   openDialog(dialog, () => {
     if (dialog.returnValue === "act") act();
   });
@@ -119,7 +139,7 @@ export async function copyText(text, source, status) {
 
 // The secret is in the page only while the dialog is open.
 export function showSecret({ title, text, value }) {
-  const dialog = at("form");
+  const dialog = byId("form");
   const attributes = { id: "secret", class: "mono", readonly: true, "aria-label": title };
   const lines = value.split("\n").length;
   const field = lines > 1 ? element("textarea", { ...attributes, rows: lines }, value) : element("input", { ...attributes, value });

@@ -2,7 +2,7 @@
 
 import { addDeviceLink, canAddDevices } from "./add_device.js";
 import { callConsole } from "./facade.js";
-import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
+import { byId, dot, element, pill, plural, replace, when, zone } from "./elements.js";
 import { locationOf, nameOf } from "./device_names.js";
 import { busyWith, reportLines } from "./devices.js";
 import { RECENT, incidentList } from "./incidents.js";
@@ -29,9 +29,9 @@ const needsAttention = ({ health }) => health !== "healthy" && health !== "revok
 export function showHome({ summary, rows, incidents }, view) {
   // If there is no device, a user who can add one sees the guide to adding a device instead of the overview.
   if (!summary.states.all && canAddDevices()) return void location.replace("#/add-device");
-  if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet", id: "home" }));
+  if (!byId("home")) view.replaceChildren(element("div", { class: "sheet", id: "home" }));
   const listed = rows.filter(needsAttention);
-  replace(document.getElementById("home"),
+  replace(byId("home"),
     element("div", { class: "title" }, element("h1", {}, "Overview"),
       element("span", { class: "count" }, plural(summary.states.all - summary.states.revoked, "device")), addDeviceLink()),
     element("ul", { class: "tiles" }, ...TILES.map(([state, text, severity]) => tile(state, text, severity, summary.states[state]))),

@@ -3,7 +3,7 @@
 import { dot, element, plural, when } from "./elements.js";
 
 const NAMES_MAX = 6;
-const clock = { hour: "2-digit", minute: "2-digit" };
+const CLOCK_FORMAT = { hour: "2-digit", minute: "2-digit" };
 
 // Selects the shared incidents of the last 24 hours, newest first. `size` limits the number of incidents of single
 // devices. The service joins several of these incidents to one shared incident.
@@ -24,7 +24,7 @@ function entry(each) {
       element("span", {}, `${deviceCount} of ${plural(observerCount, "device")} at `,
         element("a", { href: `#/devices?location=${encodeURIComponent(locationId)}` }, locationName || locationId),
         ` ${loss} at ${time(beganAt)}: ${suspect}.`,
-        element("span", { class: "sub" }, when(beganAt), endedAt ? `, for ${lasted(beganAt, endedAt)}: ` : ", not over yet: ", ...devices(each.incidents)),
+        element("span", { class: "sub" }, when(beganAt), endedAt ? `, for ${formatDuration(beganAt, endedAt)}: ` : ", not over yet: ", ...devices(each.incidents)),
         corrections(each.incidents))));
 }
 
@@ -32,10 +32,10 @@ function entry(each) {
 function time(timestamp) {
   const at = new Date(timestamp);
   const isToday = at.toDateString() === new Date().toDateString();
-  return at.toLocaleString(undefined, isToday ? clock : { day: "numeric", month: "short", ...clock });
+  return at.toLocaleString(undefined, isToday ? CLOCK_FORMAT : { day: "numeric", month: "short", ...CLOCK_FORMAT });
 }
 
-function lasted(from, to) {
+function formatDuration(from, to) {
   const seconds = Math.round((new Date(to) - new Date(from)) / 1000);
   if (seconds < 120) return `${seconds} s`;
   return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
@@ -50,7 +50,8 @@ function devices(incidents) {
 function corrections(incidents) {
   const corrected = onePerDevice(incidents.filter(({ clockCorrectionSeconds }) => clockCorrectionSeconds));
   if (!corrected.length) return null;
-  const parts = corrected.map(({ name, clockCorrectionSeconds: s }) => `${name} by ${lasted(0, Math.abs(s) * 1000)} (${s < 0 ? "fast clock" : "slow clock, or late report"})`);
+  const parts = corrected.map(({ name, clockCorrectionSeconds: seconds }) =>
+    `${name} by ${formatDuration(0, Math.abs(seconds) * 1000)} (${seconds < 0 ? "fast clock" : "slow clock, or late report"})`);
   return element("span", { class: "sub" }, `Times were corrected with the clock of the service: ${parts.join(", ")}.`);
 }
 

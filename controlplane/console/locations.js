@@ -1,14 +1,13 @@
 // The locations of an organization: names, time zones, opening hours, maintenance windows and alerts.
 
 import { callConsole } from "./facade.js";
-import { element, plural, replace } from "./elements.js";
+import { byId, element, plural, replace } from "./elements.js";
 import { openConfirmation, openForm, showSecret } from "./forms.js";
 import { isOwner } from "./signing_in.js";
 
-const at = (id) => document.getElementById(id);
 const ALWAYS = "Always open";
 const SUGGESTED_MAX = 50;
-// The largest page of the service. An entered name can match more devices than are suggested.
+// The largest page of the service. An entered name is searched among more devices than are suggested.
 const SEARCHED_MAX = 200;
 
 export const fetchLocations = () => callConsole("locations");
@@ -26,7 +25,7 @@ export async function fetchLocationNames() {
 }
 
 export function showLocations(data, view, hooks) {
-  if (!at("locations")) {
+  if (!byId("locations")) {
     view.replaceChildren(element("div", { class: "sheet", id: "locations" },
       element("div", { class: "heading" }, element("h1", {}, "Locations"),
         element("button", { type: "button", class: "primary", id: "add-location" }, "Add a location")),
@@ -35,14 +34,14 @@ export function showLocations(data, view, hooks) {
       element("div", { id: "location-rows" }),
       element("section", { id: "alert-route" })));
   }
-  at("add-location").hidden = !data.canAdd;
-  at("add-location").onclick = () => addLocation(hooks);
-  replace(at("organization"), data.organizationName || "Your organization has no name yet.", " ",
+  byId("add-location").hidden = !data.canAdd;
+  byId("add-location").onclick = () => addLocation(hooks);
+  replace(byId("organization"), data.organizationName || "Your organization has no name yet.", " ",
     data.canAdd ? element("button", { type: "button", class: "quiet", id: "rename-organization", onclick: () => nameOrganization(data, hooks) }, "Change the name") : null);
-  replace(at("location-rows"), data.locations.length
+  replace(byId("location-rows"), data.locations.length
     ? element("ul", { class: "cards people", id: "location-list" }, ...data.locations.map((each) => row(each, data, hooks)))
     : element("p", { class: "empty" }, "There are no locations yet."));
-  replace(at("alert-route"), ...alerts(data, hooks));
+  replace(byId("alert-route"), ...alerts(data, hooks));
 }
 
 function alerts({ alertsTo, webhook }, hooks) {
@@ -99,11 +98,11 @@ function row(each, { canWrite }, hooks) {
 }
 
 function maintenance(window, each, canWrite, hooks) {
-  const what = window.deviceName || (window.instanceId ? "a device" : "the whole location");
+  const subject = window.deviceName || (window.instanceId ? "a device" : "the whole location");
   const id = `end-${each.locationId}-${window.instanceId || "all"}-${window.since}`;
   return element("p", { class: "sub window" },
-    `Maintenance of ${what} until ${localTime(window.until, each.timeZone)}${window.reason ? `: ${window.reason}` : ""} `,
-    canWrite ? element("button", { type: "button", class: "quiet", id, "aria-label": `End the maintenance of ${what} at ${each.name || each.locationId}`, onclick: () => endMaintenance(window, each, what, hooks) }, "End") : null);
+    `Maintenance of ${subject} until ${localTime(window.until, each.timeZone)}${window.reason ? `: ${window.reason}` : ""} `,
+    canWrite ? element("button", { type: "button", class: "quiet", id, "aria-label": `End the maintenance of ${subject} at ${each.name || each.locationId}`, onclick: () => endMaintenance(window, each, subject, hooks) }, "End") : null);
 }
 
 const localTime = (timestamp, timeZone) =>
@@ -183,9 +182,9 @@ async function findDevices(locationId, text) {
   return new Map(all.map((each) => [isAmbiguous(each) ? `${each.legacyInstallId} (${each.instanceId})` : each.legacyInstallId, each.instanceId]));
 }
 
-function endMaintenance(window, { locationId, name }, what, hooks) {
+function endMaintenance(window, { locationId, name }, subject, hooks) {
   openConfirmation({
     title: "End the maintenance?", keep: "Keep", action: "End",
-    text: `All current and planned maintenance of ${what} at ${name || locationId} ends now.`,
+    text: `All current and planned maintenance of ${subject} at ${name || locationId} ends now.`,
   }, () => hooks.attempt(() => callConsole("locations/end-maintenance", { locationId, instanceId: window.instanceId })));
 }

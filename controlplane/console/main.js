@@ -1,14 +1,14 @@
-// Shows the view of the address and updates it. A stream sends changes, and a periodic reload finds
-// changes that the stream missed.
+// Shows the view that the address names, and updates it. A stream sends changes, and a periodic reload finds changes
+// that the stream missed.
 
 import { accountViews } from "./accounts.js";
 import { endOutage, isOutage, outagePage, prepareOutages, showOutage, updateButtons } from "./availability.js";
-import { call, changes, hasKey, takeLink } from "./facade.js";
+import { call, readChanges, hasKey, exchangeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
 import { nameOf } from "./device_names.js";
 import { fetchDevices, showDevices } from "./devices.js";
 import { focusOn } from "./dialogs.js";
-import { element } from "./elements.js";
+import { byId, element } from "./elements.js";
 import { FIGURES, updateFiguresLink } from "./figures.js";
 import { fetchFindings, showFindings } from "./findings.js";
 import { openConfirmation } from "./forms.js";
@@ -37,16 +37,15 @@ const LOADING_MS = 2000;
 // The stream sends the changes of at most this many devices of a view.
 const STREAMED_MAX = 200;
 
-const at = (id) => document.getElementById(id);
 // `data` is the data of the view at `address`. It was loaded at `loadedAt`, and loading took `durationMs`. `pages`
 // is the number of pages to load. `problem` is the error of the last action. `failures` counts consecutive failures.
 // `isFocusDue` is whether the next view that is shown gets the focus.
 const state = { data: null, address: "", pages: 1, problem: "", failures: 0, loadedAt: 0, durationMs: 0, isFocusDue: false };
 let timer = 0;
 // The time of the next refresh in milliseconds since 1970.
-let due = Infinity;
+let nextRefreshMs = Infinity;
 // The number of the newest refresh. The result of an older refresh is ignored.
-let turn = 0;
+let newestRefresh = 0;
 const NO_STREAM = { ids: null, stop: () => {} };
 let stream = NO_STREAM;
 
@@ -54,16 +53,16 @@ let stream = NO_STREAM;
 // changes updates, or null. `title` returns the title of the page. A view can have its own time until a reload
 // (`reloadMs`). If `pausesWhenHidden`, the view is not reloaded while the page is hidden.
 const VIEWS = {
-  home: { load: fetchHome, show: (data) => showHome(data, at("view")), title: () => "Overview", rows: (data) => data.rows },
+  home: { load: fetchHome, show: (data) => showHome(data, byId("view")), title: () => "Overview", rows: (data) => data.rows },
   devices: {
     load: (route) => fetchDevices(route.filters, state.pages),
-    show: (data) => showDevices(data, at("view"), listActions),
+    show: (data) => showDevices(data, byId("view"), listActions),
     title: () => "Devices",
     rows: (data) => data.rows,
   },
   printers: {
     load: (route) => fetchPrinters(route.filters, state.pages),
-    show: (data) => showPrinters(data, at("view"), {
+    show: (data) => showPrinters(data, byId("view"), {
       more: listActions.more, filter: (filters) => location.replace(`#/printers?${new URLSearchParams(filters)}`),
     }),
     title: () => "Printers",
@@ -71,7 +70,7 @@ const VIEWS = {
   },
   findings: {
     load: (route) => fetchFindings(route.filters, state.pages),
-    show: (data) => showFindings(data, at("view"), {
+    show: (data) => showFindings(data, byId("view"), {
       more: listActions.more, attempt: listActions.attempt,
       filter: (filters) => { location.hash = `#/findings?${new URLSearchParams(filters)}`; },
     }),
@@ -80,14 +79,14 @@ const VIEWS = {
   },
   device: {
     load: (route) => fetchDevice(route.id, state.pages),
-    show: (data) => showDevice(data, at("view"), state.problem, deviceActions(data.row)),
+    show: (data) => showDevice(data, byId("view"), state.problem, deviceActions(data.row)),
     title: (data) => nameOf(data.row.device),
     rows: (data) => [data.row],
   },
   report: {
     // A report never changes: it is fetched once.
     load: (route) => (state.address === location.hash && state.data ? state.data : fetchReport(route.id)),
-    show: (data) => { if (!at("view").querySelector(".report")) showReport(data, at("view"), attemptSaving); },
+    show: (data) => { if (!byId("view").querySelector(".report")) showReport(data, byId("view"), attemptSaving); },
     title: (data) => `${nameOf(data.row.device)}, ${data.detail.kind} report`,
     rows: () => null,
   },
@@ -99,7 +98,7 @@ const VIEWS = {
   },
   ...FIGURES,
   ...accountViews({
-    refresh: () => refresh(), sessionEnded: () => signedOut(accessEndedMessage("")), attempt: (action) => attempt(action),
+    refresh: () => refresh(), sessionEnded: () => resetToSignIn(accessEndedMessage("")), attempt: (action) => attempt(action),
     pages: () => state.pages, more: () => listActions.more(),
     filter: (view, filters) => location.replace(`#/${view}?${new URLSearchParams(filters)}`),
   }),
@@ -107,15 +106,15 @@ const VIEWS = {
 
 const route = () => routeOf(location.hash);
 
-function signedOut(problem = "") {
+function resetToSignIn(problem = "") {
   clearTimeout(timer);
-  turn += 1;
+  newestRefresh += 1;
   stream.stop();
   stream = NO_STREAM;
   state.data = null;
-  at("bar").hidden = at("view").hidden = true;
-  at("view").replaceChildren();
-  at("view").dataset.view = "";
+  byId("bar").hidden = byId("view").hidden = true;
+  byId("view").replaceChildren();
+  byId("view").dataset.view = "";
   updateFiguresLink(null);
   endOutage();
   document.title = "Venue control";
@@ -124,49 +123,49 @@ function signedOut(problem = "") {
 
 function refreshIn(ms) {
   const time = Date.now() + ms;
-  if (time >= due) return;
+  if (time >= nextRefreshMs) return;  // the earlier refresh remains
   clearTimeout(timer);
-  due = time;
+  nextRefreshMs = time;
   timer = setTimeout(() => (document.hidden && VIEWS[route().view].pausesWhenHidden ? sleep() : refresh()), ms);
 }
 
 // Stops reloading. The view is refreshed when the page becomes visible again.
-const sleep = () => { due = Infinity; };
+const sleep = () => { nextRefreshMs = Infinity; };
 
 async function refresh() {
   clearTimeout(timer);
-  due = Infinity;
-  turn += 1;
-  const thisTurn = turn;
+  nextRefreshMs = Infinity;
+  newestRefresh += 1;
+  const thisRefresh = newestRefresh;
   const currentRoute = route();
   const startedAtMs = Date.now();
   const address = location.hash;
-  const loading = setTimeout(() => { if (thisTurn === turn) showLoading(currentRoute); }, LOADING_MS);
+  const loading = setTimeout(() => { if (thisRefresh === newestRefresh) showLoading(currentRoute); }, LOADING_MS);
   try {
     const data = await Promise.resolve(VIEWS[currentRoute.view].load(currentRoute)).finally(() => clearTimeout(loading));
     // The address may have changed already, although its hashchange event has not arrived yet.
-    if (thisTurn !== turn || address !== location.hash) return;
+    if (thisRefresh !== newestRefresh || address !== location.hash) return;
     state.failures = 0;
     state.loadedAt = Date.now();
     state.durationMs = state.loadedAt - startedAtMs;
     render(currentRoute, data);
     streamChanges(VIEWS[currentRoute.view].rows(data)?.map((row) => row.device.instanceId));
-    live("Live", false);
+    showLive("Live", false);
     refreshIn(VIEWS[currentRoute.view].reloadMs || RELOAD_MS);
-    updateFiguresLink(at("nav-figures"));
+    updateFiguresLink(byId("nav-figures"));
   } catch (error) {
-    if (thisTurn !== turn) return;
-    if (error.status === 401) return signedOut(accessEndedMessage("The service does not know this key, or it was revoked."));
-    explain(error, currentRoute);
+    if (thisRefresh !== newestRefresh) return;
+    if (error.status === 401) return resetToSignIn(accessEndedMessage("The service does not know this key, or it was revoked."));
+    showError(error, currentRoute);
     if (isSignedIn()) retry(error);
   }
 }
 
 function showLoading(currentRoute) {
-  if (at("view").hidden || at("view").dataset.view === keyOf(currentRoute)) return;
+  if (byId("view").hidden || byId("view").dataset.view === keyOf(currentRoute)) return;
   state.data = null;
-  at("view").dataset.view = "";
-  at("view").replaceChildren(element("div", { class: "sheet" }, element("p", { class: "empty" }, "Loading …")));
+  byId("view").dataset.view = "";
+  byId("view").replaceChildren(element("div", { class: "sheet" }, element("p", { class: "empty" }, "Loading …")));
 }
 
 const keyOf = ({ view, id }) => view + (id || "");
@@ -175,30 +174,30 @@ function render(currentRoute, data) {
   const view = VIEWS[currentRoute.view];
   state.data = data;
   state.address = location.hash;
-  at("sign-in").hidden = true;
-  at("bar").hidden = at("view").hidden = false;
+  byId("sign-in").hidden = true;
+  byId("bar").hidden = byId("view").hidden = false;
   showAccount();
   endOutage();
-  if (at("view").dataset.view !== keyOf(currentRoute)) {
-    at("view").dataset.view = keyOf(currentRoute);
-    at("view").replaceChildren();
-    at("view").scrollTop = 0;
+  if (byId("view").dataset.view !== keyOf(currentRoute)) {
+    byId("view").dataset.view = keyOf(currentRoute);
+    byId("view").replaceChildren();
+    byId("view").scrollTop = 0;
   }
   show(currentRoute.view);
-  if (state.isFocusDue) at("view").focus({ preventScroll: true });
+  if (state.isFocusDue) byId("view").focus({ preventScroll: true });
   state.isFocusDue = false;
   setTitle(view.title(data), currentRoute);
 }
 
 function show(name) {
-  VIEWS[name].show(state.data, at("view"));
+  VIEWS[name].show(state.data, byId("view"));
   updateButtons();
 }
 
 function setTitle(title, currentRoute) {
   document.title = `${title} · Venue control`;
   const current = currentLinkOf(currentRoute.view);
-  for (const each of ["home", "devices", "findings", "printers", "figures"]) at(`nav-${each}`).ariaCurrent = each === current ? "page" : null;
+  for (const each of ["home", "devices", "findings", "printers", "figures"]) byId(`nav-${each}`).ariaCurrent = each === current ? "page" : null;
 }
 
 // ---------------------------------------------------------------------------- changes
@@ -217,13 +216,13 @@ function streamChanges(ids) {
 
 async function readStream(instanceIds, signal) {
   try {
-    for await (const [event, row] of changes({ instanceIds }, signal)) {
+    for await (const [event, row] of readChanges({ instanceIds }, signal)) {
       if (signal.aborted) return;
       if (event === "device") applyChange(row);
       else refreshIn(Math.max(0, state.loadedAt + Math.max(RELOAD_MIN_MS, RELOAD_FACTOR * state.durationMs) - Date.now()));
     }
   } catch (error) {
-    if (!signal.aborted && error.status === 401) return signedOut(accessEndedMessage("The key was revoked."));
+    if (!signal.aborted && error.status === 401) return resetToSignIn(accessEndedMessage("The key was revoked."));
   }
   if (signal.aborted) return;
   stream = NO_STREAM;
@@ -234,11 +233,11 @@ function applyChange(row) {
   const currentRoute = route();
   if (!state.data || state.address !== location.hash) return;
   const rows = VIEWS[currentRoute.view].rows(state.data) || [];
-  const known = rows.findIndex((each) => each.device.instanceId === row.device.instanceId);
-  if (known < 0 || JSON.stringify(rows[known]) === JSON.stringify(row)) return;
-  const isHistoryChanged = JSON.stringify([rows[known].requests, rows[known].reports]) !== JSON.stringify([row.requests, row.reports]);
+  const index = rows.findIndex((each) => each.device.instanceId === row.device.instanceId);
+  if (index < 0 || JSON.stringify(rows[index]) === JSON.stringify(row)) return;
+  const isHistoryChanged = JSON.stringify([rows[index].requests, rows[index].reports]) !== JSON.stringify([row.requests, row.reports]);
   if (currentRoute.view === "device") state.data.row = row;
-  else rows[known] = row;
+  else rows[index] = row;
   show(currentRoute.view);
   if (currentRoute.view === "device" && isHistoryChanged) refreshIn(0);
 }
@@ -251,39 +250,39 @@ function retry(error) {
 
 // ---------------------------------------------------------------------------- messages and actions
 
-function explain(error, currentRoute) {
+function showError(error, currentRoute) {
   const message = error.message || String(error);
-  live(isOutage(error) ? message : "", isOutage(error));
-  if (isOutage(error)) return explainOutage(message, currentRoute);
-  if (at("view").hidden) return signedOut(message);
+  showLive(isOutage(error) ? message : "", isOutage(error));
+  if (isOutage(error)) return showOutageError(message, currentRoute);
+  if (byId("view").hidden) return resetToSignIn(message);
   // Otherwise the previous content would replace the error page, or count as the content of this address.
   state.data = null;
-  at("view").dataset.view = "";
-  at("view").replaceChildren(error.status === 404 ? notFound(message) : withTitle(error.status === 403 ? "No access" : "Not possible", message));
+  byId("view").dataset.view = "";
+  byId("view").replaceChildren(error.status === 404 ? notFound(message) : problemPage(error.status === 403 ? "No access" : "Not possible", message));
 }
 
 // The visible content stays if it belongs to the address, and is marked as old.
-function explainOutage(message, currentRoute) {
-  const isSame = at("view").dataset.view === keyOf(currentRoute) && state.data !== null;
+function showOutageError(message, currentRoute) {
+  const isSame = byId("view").dataset.view === keyOf(currentRoute) && state.data !== null;
   if (!isSame) {
-    at("sign-in").hidden = true;
-    at("bar").hidden = at("view").hidden = false;
+    byId("sign-in").hidden = true;
+    byId("bar").hidden = byId("view").hidden = false;
     state.data = null;
-    at("view").dataset.view = "";
-    at("view").replaceChildren(outagePage(message));
+    byId("view").dataset.view = "";
+    byId("view").replaceChildren(outagePage(message));
     setTitle("Not available", currentRoute);
   }
   showOutage(message, isSame ? state.loadedAt : 0);
 }
 
-const withTitle = (title, message) => element("div", { class: "sheet" },
+const problemPage = (title, message) => element("div", { class: "sheet" },
   element("h1", {}, title), element("p", { class: "problem" }, message),
   element("p", {}, element("a", { href: "#/" }, "Back to the overview")));
-const notFound = (message) => withTitle("Not found", message);
+const notFound = (message) => problemPage("Not found", message);
 
-function live(text, isBad) {
-  if (at("live").textContent !== text) at("live").textContent = text;
-  at("live").classList.toggle("bad", isBad);
+function showLive(text, isBad) {
+  if (byId("live").textContent !== text) byId("live").textContent = text;
+  byId("live").classList.toggle("bad", isBad);
 }
 
 const listActions = {
@@ -317,11 +316,11 @@ async function attempt(action) {
   try {
     await action();
     state.problem = "";
-    if (at("account-problem")) at("account-problem").textContent = "";
+    if (byId("account-problem")) byId("account-problem").textContent = "";
   } catch (error) {
-    if (error.status === 401) return signedOut(accessEndedMessage("The key was revoked."));
+    if (error.status === 401) return resetToSignIn(accessEndedMessage("The key was revoked."));
     state.problem = error.message;
-    for (const id of ["list-problem", "account-problem"]) if (at(id)) at(id).textContent = error.message;
+    for (const id of ["list-problem", "account-problem"]) if (byId(id)) byId(id).textContent = error.message;
   }
   refresh();
 }
@@ -329,10 +328,10 @@ async function attempt(action) {
 async function attemptSaving(action) {
   try {
     await action();
-    at("report-problem").textContent = "";
+    byId("report-problem").textContent = "";
   } catch (error) {
-    if (error.status === 401) return signedOut(accessEndedMessage("The key was revoked."));
-    at("report-problem").textContent = error.message;
+    if (error.status === 401) return resetToSignIn(accessEndedMessage("The key was revoked."));
+    byId("report-problem").textContent = error.message;
   }
 }
 
@@ -343,7 +342,7 @@ function confirmRevoke(device) {
   }, () => attempt(() => call("revoke", { instanceId: device.instanceId })));
 }
 
-function entered() {
+function onSignedIn() {
   // A user whose invitation cannot be used may sign in instead. Then the address of the invitation is removed, because
   // a reload of the page would show the invitation again.
   if (codeOfInvitation()) history.replaceState(null, "", "/#/");
@@ -352,9 +351,9 @@ function entered() {
 }
 
 prepareOutages();
-prepareSignIn(entered, signedOut);
-prepareJoining(entered);
-at("skip").addEventListener("click", (event) => {
+prepareSignIn(onSignedIn, resetToSignIn);
+prepareJoining(onSignedIn);
+byId("skip").addEventListener("click", (event) => {
   event.preventDefault();  // the address already names the view
   focusOn("view");
 });
@@ -379,15 +378,15 @@ setInterval(() => {
 // Shows the form of an invitation. A user who is signed in stays signed in until they have joined.
 async function showInvitation(code) {
   clearTimeout(timer);
-  turn += 1;
-  at("bar").hidden = at("view").hidden = true;
+  newestRefresh += 1;
+  byId("bar").hidden = byId("view").hidden = true;
   await showJoining(code);
 }
 
 // The service does not answer yet, so it is not known whether a user is signed in.
 function startLater(message) {
-  at("view").hidden = false;
-  at("view").replaceChildren(outagePage(message));
+  byId("view").hidden = false;
+  byId("view").replaceChildren(outagePage(message));
   setTimeout(start, RETRY_MS);
 }
 
@@ -396,17 +395,17 @@ async function start() {
   if (code) {
     history.replaceState(null, "", "/#/");  // the link can be used once
     try {
-      await takeLink(code);
+      await exchangeLink(code);
     } catch (error) {
-      if (!hasKey()) return signedOut(error.message);
+      if (!hasKey()) return resetToSignIn(error.message);
     }
   }
   try {
     if (codeOfInvitation()) return await showInvitation(codeOfInvitation());
-    return hasKey() || await fetchOwnProfile() ? refresh() : signedOut();
+    return hasKey() || await fetchOwnProfile() ? refresh() : resetToSignIn();
   } catch (error) {
     if (isOutage(error) && !codeOfInvitation()) return startLater(error.message);
-    return signedOut(error.message);
+    return resetToSignIn(error.message);
   }
 }
 

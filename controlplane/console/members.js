@@ -1,12 +1,11 @@
 // The members and invitations of an organization, for its owners.
 
 import { callConsole } from "./facade.js";
-import { element, exact, pill, replace, when } from "./elements.js";
+import { byId, element, exact, pill, replace, when } from "./elements.js";
 import { openConfirmation, describeLocations, locationsField, openForm, showSecret } from "./forms.js";
 import { fetchLocationNames } from "./locations.js";
 import { fetchOwnProfile } from "./signing_in.js";
 
-const at = (id) => document.getElementById(id);
 const ROLES = [
   ["viewer", "Viewer: reads"], ["manager", "Manager: reads and writes"],
   ["owner", "Owner: also manages members"],
@@ -18,15 +17,15 @@ export async function fetchMembers() {
 }
 
 export function showMembers(data, view, hooks) {
-  if (!at("members")) {
+  if (!byId("members")) {
     view.replaceChildren(element("div", { class: "sheet", id: "members" },
       element("div", { class: "heading" }, element("h1", {}, "Members"),
         element("button", { type: "button", class: "primary", id: "invite" }, "Invite a member")),
       element("p", { class: "problem", role: "alert", id: "account-problem" }),
       element("div", { id: "member-rows" })));
   }
-  at("invite").onclick = () => invite(data.names, hooks);
-  replace(at("member-rows"),
+  byId("invite").onclick = () => invite(data.names, hooks);
+  replace(byId("member-rows"),
     element("ul", { class: "cards people", id: "member-list" }, ...data.members.map((each) => row(each, data, hooks))),
     data.invitations.length ? element("section", {}, element("h2", {}, "Invitations"),
       element("ul", { class: "cards people", id: "invited" }, ...data.invitations.map((each) => invitationRow(each, data.names, hooks)))) : null);

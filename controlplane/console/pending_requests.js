@@ -3,7 +3,7 @@
 import { callConsole } from "./facade.js";
 import { element, exact, pill, when } from "./elements.js";
 
-const WAIT_MS = 3 * 86400000;
+const WAIT_MS = 3 * 86400000;  // three days
 const DEVICES_MAX = 500;
 const KINDS = ["network", "application"];
 export const isOnline = (row) => row.state === "online";

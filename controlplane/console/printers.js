@@ -1,14 +1,14 @@
 // The printers of all devices, broken ones first, as one list or grouped by location.
 
 import { callConsole } from "./facade.js";
-import { element, pill, plural, replace, when, zone } from "./elements.js";
+import { byId, element, pill, plural, replace, when, zone } from "./elements.js";
 import { locationOf, nameOf } from "./device_names.js";
+import { fillSelect, onFilterInput } from "./forms.js";
 
 const PAGES_MAX = 100;
 const PAGE_SIZE = 100;
 const STATES = [["broken", "Broken"], ["warning", "Warning"], ["unknown", "Unknown"], ["healthy", "Healthy"]];
 export const FILTERS = ["search", "state", "location", "group"];
-const at = (id) => document.getElementById(id);
 
 export async function fetchPrinters(filters, pages) {
   const { group, ...query } = filters;
@@ -25,14 +25,14 @@ export async function fetchPrinters(filters, pages) {
 
 export function showPrinters(data, view, actions) {
   const { printers, states, hasMore, filters } = data;
-  if (!at("printer-rows")) build(view, actions);
+  if (!byId("printer-rows")) build(view, actions);
   const total = Object.values(states).reduce((sum, count) => sum + count, 0);
-  at("printer-count").textContent = plural(total, "printer");
-  fill("state", [["", `All states (${total.toLocaleString()})`], ...STATES.map(([state, text]) => [state, `${text} (${states[state].toLocaleString()})`])], filters.state);
-  fill("location", [["", "All locations"], ...data.locations.map(({ value }) => [value, value])], filters.location);
-  if (at("printers-search") !== document.activeElement) at("printers-search").value = filters.search || "";
-  at("printers-group").checked = filters.group === "location";
-  replace(at("printer-rows"),
+  byId("printer-count").textContent = plural(total, "printer");
+  fillSelect(byId("printers-state"), [["", `All states (${total.toLocaleString()})`], ...STATES.map(([state, text]) => [state, `${text} (${states[state].toLocaleString()})`])], filters.state);
+  fillSelect(byId("printers-location"), [["", "All locations"], ...data.locations.map(({ value }) => [value, value])], filters.location);
+  if (byId("printers-search") !== document.activeElement) byId("printers-search").value = filters.search || "";
+  byId("printers-group").checked = filters.group === "location";
+  replace(byId("printer-rows"),
     ...(printers.length ? tables(printers, filters.group === "location") : [element("p", { class: "empty" }, emptyText(filters))]),
     hasMore ? element("button", { class: "more", id: "more-printers", type: "button" }, "Show more") : null,
     element("p", { class: "zone" }, `The list is from the newest network report of each device. Times are in the time zone of this browser, ${zone()}.`));
@@ -48,27 +48,15 @@ function build(view, actions) {
       field("location", "Location", element("select", { id: "printers-location" })),
       element("label", { class: "check" }, element("input", { id: "printers-group", type: "checkbox" }), " Group by location")),
     element("div", { id: "printer-rows" })));
-  let typing = 0;
-  at("printer-filters").addEventListener("submit", (event) => event.preventDefault());
-  at("printer-filters").addEventListener("input", (event) => {
-    clearTimeout(typing);
-    typing = setTimeout(() => actions.filter(currentFilters()), event.target.id === "printers-search" ? 250 : 0);
-  });
-  at("printer-rows").addEventListener("click", (event) => { if (event.target.id === "more-printers") actions.more(); });
+  onFilterInput(byId("printer-filters"), byId("printers-search"), () => actions.filter(currentFilters()));
+  byId("printer-rows").addEventListener("click", (event) => { if (event.target.id === "more-printers") actions.more(); });
 }
 
 function currentFilters() {
-  const filters = { search: at("printers-search").value.trim(), state: at("printers-state").value, location: at("printers-location").value, group: at("printers-group").checked ? "location" : "" };
+  const filters = { search: byId("printers-search").value.trim(), state: byId("printers-state").value, location: byId("printers-location").value, group: byId("printers-group").checked ? "location" : "" };
   return Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
 }
 
-function fill(name, choices, selectedValue = "") {
-  const select = at(`printers-${name}`);
-  if (select === document.activeElement) return;
-  const all = choices.some(([value]) => value === selectedValue) ? choices : [...choices, [selectedValue, selectedValue]];
-  replace(select, ...all.map(([value, text]) => element("option", { value }, text)));
-  select.value = selectedValue;
-}
 
 const emptyText = ({ group, ...filters }) => Object.keys(filters).length
   ? "No printers match."
@@ -78,14 +66,14 @@ function tables(printers, isGrouped) {
   if (!isGrouped) return [table(printers, true)];
   const groups = new Map();
   for (const each of printers) {
-    const place = locationOf(each.device);
-    if (!groups.has(place)) groups.set(place, []);
-    groups.get(place).push(each);
+    const locationName = locationOf(each.device);
+    if (!groups.has(locationName)) groups.set(locationName, []);
+    groups.get(locationName).push(each);
   }
-  return [...groups].map(([place, rows]) => element("section", {}, element("h2", {}, place, " ", element("span", { class: "count" }, counted(rows))), table(rows, false)));
+  return [...groups].map(([locationName, rows]) => element("section", {}, element("h2", {}, locationName, " ", element("span", { class: "count" }, describeCount(rows))), table(rows, false)));
 }
 
-const counted = (rows) => {
+const describeCount = (rows) => {
   const broken = rows.filter(({ state }) => state === "broken").length;
   return broken ? `${broken} of ${rows.length} broken` : plural(rows.length, "printer");
 };

@@ -1,14 +1,14 @@
 // The profile of the signed-in user: organization, sessions, API keys and programs with access.
 
 import { callConsole } from "./facade.js";
-import { element, pill, replace, when } from "./elements.js";
+import { byId, element, pill, replace, when } from "./elements.js";
 import { openConfirmation, describeLocations, locationsField, openForm, showSecret } from "./forms.js";
 import { fetchLocationNames } from "./locations.js";
 import { fetchSecondFactor, showSecondFactor } from "./second_factor.js";
 import { setOwnProfile } from "./signing_in.js";
 
-const at = (id) => document.getElementById(id);
 const PASSWORD_MIN = 12;
+// The first match counts: the user agent of Chrome, for example, also contains "Safari/".
 const BROWSERS = [["Edg/", "Edge"], ["OPR/", "Opera"], ["Firefox/", "Firefox"], ["Chrome/", "Chrome"], ["Safari/", "Safari"]];
 const SYSTEMS = [["Android", "Android"], ["iPhone", "iPhone"], ["iPad", "iPad"], ["Windows", "Windows"], ["Mac OS", "macOS"], ["Linux", "Linux"]];
 
@@ -20,20 +20,20 @@ export async function fetchProfile() {
 }
 
 export function showProfile(data, view, hooks) {
-  if (!at("profile")) build(view, hooks);
+  if (!byId("profile")) build(view, hooks);
   const current = data.organizations.find((each) => each.id === data.organizationId);
-  at("new-key").onclick = () => newKey(current, data.names, hooks);
-  replace(at("who"),
+  byId("new-key").onclick = () => newKey(current, data.names, hooks);
+  replace(byId("who"),
     element("h1", {}, data.user.name),
     element("p", { class: "lede" }, `${data.user.email} · ${current.role} of ${current.name || current.id}, at ${describeLocations(current.locations, data.names)}`));
-  replace(at("keys"), keys(data, hooks));
-  replace(at("factor"), showSecondFactor(data.factor, hooks));
-  replace(at("grants"), grants(data, hooks));
-  replace(at("sessions"), sessions(data.sessions, hooks));
+  replace(byId("keys"), keys(data, hooks));
+  replace(byId("factor"), showSecondFactor(data.factor, hooks));
+  replace(byId("grants"), grants(data, hooks));
+  replace(byId("sessions"), sessions(data.sessions, hooks));
   const others = data.sessions.filter((each) => !each.isThis);
-  at("end-others").hidden = !others.length;
-  at("end-others").onclick = () => endOthers(others, hooks);
-  replace(at("elsewhere"), ...elsewhere(data, hooks));
+  byId("end-others").hidden = !others.length;
+  byId("end-others").onclick = () => endOthers(others, hooks);
+  replace(byId("elsewhere"), ...otherOrganizations(data, hooks));
 }
 
 function build(view, hooks) {
@@ -87,7 +87,7 @@ function sessions(rows, hooks) {
       hooks.attempt(() => callConsole("profile/end-session", { sessionId: each.id })) }, "Sign out"))));
 }
 
-function elsewhere({ organizations, organizationId }, hooks) {
+function otherOrganizations({ organizations, organizationId }, hooks) {
   const others = organizations.filter((each) => each.id !== organizationId);
   if (!others.length) return [];
   return [element("section", {}, element("h2", {}, "Your other organizations"),
@@ -146,13 +146,13 @@ function newPassword(hooks) {
   }, async ({ old, password, again }) => {
     if (password !== again) throw new Error("The two new passwords differ.");
     await callConsole("profile/change-password", { oldPassword: old, newPassword: password });
-    at("announced").textContent = "Your password is changed.";
+    byId("announced").textContent = "Your password is changed.";
     hooks.refresh();
   }, hooks.sessionEnded);
 }
 
 function browserOf(agent) {
-  const word = (names) => names.find(([part]) => agent.includes(part))?.[1];
-  const [browser, system] = [word(BROWSERS), word(SYSTEMS)];
+  const find = (names) => names.find(([part]) => agent.includes(part))?.[1];
+  const [browser, system] = [find(BROWSERS), find(SYSTEMS)];
   return browser ? `${browser}${system ? ` on ${system}` : ""}` : agent.slice(0, 60) || "An unknown browser";
 }

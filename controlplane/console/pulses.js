@@ -1,6 +1,6 @@
 // Fetches the pulses of locations: the net of today, and the net of yesterday until the same time.
 
-import { figures } from "./facade.js";
+import { callFigures } from "./facade.js";
 
 const PARALLEL_MAX = 4;
 
@@ -11,7 +11,7 @@ export async function fetchPulses(venues) {
   const worker = async () => {
     while (waiting.length) {
       const [index, { locationId }] = waiting.shift();
-      [pulses[index]] = (await figures("analytics/venueFinancialPulse", { locationId })).venues;
+      [pulses[index]] = (await callFigures("analytics/venueFinancialPulse", { locationId })).venues;
     }
   };
   await Promise.all(Array.from({ length: PARALLEL_MAX }, worker));

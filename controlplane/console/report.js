@@ -1,7 +1,7 @@
 // A report: its rendered page in a sandboxed frame.
 
-import { callConsole, call, reportPage, reportTable } from "./facade.js";
-import { asMenu } from "./dialogs.js";
+import { callConsole, call, fetchReportPage, fetchReportTable } from "./facade.js";
+import { prepareMenu } from "./dialogs.js";
 import { element, exact, pill } from "./elements.js";
 import { nameOf } from "./device_names.js";
 import { fileName, save } from "./downloads.js";
@@ -12,7 +12,7 @@ const TABLES = { network: ["hosts", "endpoints", "printers"], application: ["fac
 export async function fetchReport(reportId) {
   const detail = await call("reportDetail", { reportId });
   const { row } = await callConsole("device", { instanceId: detail.instanceId });
-  const page = detail.payload === null ? null : await reportPage(reportId);
+  const page = detail.payload === null ? null : await fetchReportPage(reportId);
   return { detail, page, row };
 }
 
@@ -31,7 +31,7 @@ export function showReport(data, view, attempt) {
 }
 
 function savingMenu({ detail, page }, name, attempt) {
-  const nameFor = (kind, ...parts) => `${fileName([name, detail.kind, ...parts, detail.createdAt.slice(0, 19)])}.${kind}`;
+  const nameFor = (extension, ...parts) => `${fileName([name, detail.kind, ...parts, detail.createdAt.slice(0, 19)])}.${extension}`;
   const item = (id, text, action) => element("button", { type: "button", id, onclick: () => {
     menu.open = false;
     menu.firstChild.focus();
@@ -44,8 +44,8 @@ function savingMenu({ detail, page }, name, attempt) {
       page === null ? null : item("save-page", "Page (HTML)", () => save(page, "text/html", nameFor("html"))),
       item("save-report-json", "Report (JSON)", () => save(JSON.stringify(detail, null, 2), "application/json", nameFor("json"))),
       ...tables.map((table) => item(`save-${table}`, `Table of ${table} (CSV)`, async () =>
-        save(await reportTable(detail.id, table), "text/csv", nameFor("csv", table))))));
-  asMenu(menu);
+        save(await fetchReportTable(detail.id, table), "text/csv", nameFor("csv", table))))));
+  prepareMenu(menu);
   return menu;
 }
 
@@ -60,6 +60,6 @@ function frame(page, name) {
 
 function emptyReport(detail) {
   const reason = detail.failureReason ? `: ${detail.failureReason.replace("-", " ")}` : "";
-  const what = detail.outcome === "failed" ? "The device could not report anything" : "The report has no content that can be shown";
-  return element("div", { class: "sheet" }, element("p", { class: "empty" }, `${what}${reason}.`));
+  const text = detail.outcome === "failed" ? "The device could not report anything" : "The report has no content that can be shown";
+  return element("div", { class: "sheet" }, element("p", { class: "empty" }, `${text}${reason}.`));
 }

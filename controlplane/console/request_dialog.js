@@ -2,47 +2,46 @@
 
 import { call, callConsole } from "./facade.js";
 import { openDialog } from "./dialogs.js";
-import { element, pill, plural } from "./elements.js";
+import { byId, element, pill, plural } from "./elements.js";
 import { createPending, isOnline, isSupported } from "./pending_requests.js";
 import { followRequests, resultTable } from "./request_results.js";
 
 const DEVICES_MAX = 500;
 const PARALLEL_MAX = 4;
 const ATTEMPTS_MAX = 5;
-const at = (id) => document.getElementById(id);
 
-export const allText = (count) => count > DEVICES_MAX
+export const requestAllText = (count) => count > DEVICES_MAX
   ? `Request reports from the first ${DEVICES_MAX} of ${count.toLocaleString()}`
   : `Request reports from all ${count.toLocaleString()}`;
 
 // `rows` are the selected devices; null means all `count` devices that match `filters`.
 export function openRequestDialog(rows, filters, count = rows.length) {
-  const dialog = at("request-dialog");
+  const dialog = byId("request-dialog");
   const control = new AbortController();
-  at("request-devices").textContent = rows ? `${plural(rows.length, "device")} selected.` : `${allText(count).replace("Request reports from", "From")} devices that match the filters.`;
-  at("request-result").textContent = "";
-  at("request-rows").replaceChildren();
-  at("request-progress").hidden = true;
-  at("request-start").hidden = false;
-  at("request-start").textContent = rows ? "Request" : allText(count);
-  at("request-kinds").disabled = at("request-start").disabled = false;
-  at("request-close").textContent = "Cancel";
-  at("request-start").onclick = async () => {
+  byId("request-devices").textContent = rows ? `${plural(rows.length, "device")} selected.` : `${requestAllText(count).replace("Request reports from", "From")} devices that match the filters.`;
+  byId("request-result").textContent = "";
+  byId("request-rows").replaceChildren();
+  byId("request-progress").hidden = true;
+  byId("request-start").hidden = false;
+  byId("request-start").textContent = rows ? "Request" : requestAllText(count);
+  byId("request-kinds").disabled = byId("request-start").disabled = false;
+  byId("request-close").textContent = "Cancel";
+  byId("request-start").onclick = async () => {
     const kind = new FormData(dialog.querySelector("form")).get("kind");
-    at("request-kinds").disabled = at("request-start").disabled = true;
-    at("request-close").textContent = "Stop";
+    byId("request-kinds").disabled = byId("request-start").disabled = true;
+    byId("request-close").textContent = "Stop";
     let result = null;
     try {
       result = await requestFrom(rows || await fetchAll(filters, control.signal), kind, control.signal);
     } catch (error) {
-      at("request-result").textContent = error.message;
+      byId("request-result").textContent = error.message;
     }
-    at("request-start").hidden = true;
-    at("request-close").textContent = "Close";
-    at("request-close").focus();
+    byId("request-start").hidden = true;
+    byId("request-close").textContent = "Close";
+    byId("request-close").focus();
     if (result) await followRequests(result.requests, result.show, control.signal);
   };
-  at("request-rows").onclick = (event) => { if (event.target.closest("a")) dialog.close(); };
+  byId("request-rows").onclick = (event) => { if (event.target.closest("a")) dialog.close(); };
   openDialog(dialog, () => control.abort());
 }
 
@@ -59,12 +58,12 @@ async function fetchAll(filters, signal) {
 
 // Returns the created and existing requests by device, and the function that shows their results.
 async function requestFrom(rows, kind, signal) {
-  const counts = { requested: 0, notOnline: [], revoked: 0, existing: 0, refused: 0, stopped: 0, reason: "" };
+  const summary = { requested: 0, notOnline: [], revoked: 0, existing: 0, refused: 0, stopped: 0, reason: "" };
   const { table, show } = resultTable(rows);
-  at("request-rows").replaceChildren(table);
+  byId("request-rows").replaceChildren(table);
   const requests = new Map();
   const queue = [...rows];
-  const progress = at("request-progress");
+  const progress = byId("request-progress");
   progress.hidden = false;
   progress.max = rows.length;
   const worker = async () => {
@@ -72,45 +71,45 @@ async function requestFrom(rows, kind, signal) {
       const row = queue.shift();
       const { instanceId } = row.device;
       const existing = row.requests.find((request) => request.kind === kind);
-      if (signal.aborted) counts.stopped += 1;
+      if (signal.aborted) summary.stopped += 1;
       else if (row.state === "revoked") {
-        counts.revoked += 1;
+        summary.revoked += 1;
         show(instanceId, pill("revoked"));
       } else if (!isOnline(row)) {
-        counts.notOnline.push(row);
+        summary.notOnline.push(row);
         show(instanceId, pill("offline", "not online"));
       } else if (existing) {
-        counts.existing += 1;
+        summary.existing += 1;
         requests.set(instanceId, existing.id);
         show(instanceId, pill(existing.status));
-      } else await requestOne(instanceId, kind, counts, requests, show);
+      } else await requestOne(instanceId, kind, summary, requests, show);
       progress.value = rows.length - queue.length;
-      at("request-result").textContent = `${rows.length - queue.length} of ${rows.length}`;
+      byId("request-result").textContent = `${rows.length - queue.length} of ${rows.length}`;
     }
   };
   await Promise.all(Array.from({ length: PARALLEL_MAX }, worker));
-  if (counts.notOnline.length && at("request-when-online").checked && !signal.aborted) {
-    counts.pending = await createPending(counts.notOnline.map((row) => row.device.instanceId), kind);
-    for (const { device } of counts.notOnline)
+  if (summary.notOnline.length && byId("request-when-online").checked && !signal.aborted) {
+    summary.pending = await createPending(summary.notOnline.map((row) => row.device.instanceId), kind);
+    for (const { device } of summary.notOnline)
       if (isSupported(kind, device)) show(device.instanceId, pill("waiting"), " ", element("span", { class: "sub" }, "until the device is online"));
       else show(device.instanceId, element("span", { class: "problem" }, `The device does not support ${kind} reports.`));
   }
-  at("request-result").textContent = describe(counts);
+  byId("request-result").textContent = describe(summary);
   return { requests, show };
 }
 
-async function requestOne(instanceId, kind, counts, requests, show) {
+async function requestOne(instanceId, kind, summary, requests, show) {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const { requestId } = await call("createRequest", { instanceId, kind });
-      counts.requested += 1;
+      summary.requested += 1;
       requests.set(instanceId, requestId);
       show(instanceId, pill("queued"));
       return;
     } catch (error) {
       if (!error.waitSeconds || attempt === ATTEMPTS_MAX) {
-        counts.refused += 1;
-        counts.reason = error.message;
+        summary.refused += 1;
+        summary.reason = error.message;
         show(instanceId, element("span", { class: "problem" }, error.message));
         return;
       }

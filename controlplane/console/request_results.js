@@ -1,6 +1,6 @@
 // The results of requests to many devices: a row for each device, which changes until its report has arrived.
 
-import { changes } from "./facade.js";
+import { readChanges } from "./facade.js";
 import { dot, element, pill, replace } from "./elements.js";
 import { locationOf, nameOf } from "./device_names.js";
 
@@ -36,7 +36,7 @@ async function followPart(ids, requests, show, signal) {
   signal.addEventListener("abort", () => control.abort());
   while (!signal.aborted && ids.some((id) => requests.has(id))) {
     try {
-      for await (const [event, row] of changes({ instanceIds: ids }, control.signal)) {
+      for await (const [event, row] of readChanges({ instanceIds: ids }, control.signal)) {
         if (event === "device") showRequest(row, requests, show);
         if (!ids.some((id) => requests.has(id))) break;
       }

@@ -1,12 +1,11 @@
 // The ways to contact support, and the links of chats and mailboxes with the user's organizations. A user creates and
 // ends a link with a token from support. The console does not store the token.
 
-import { support } from "./facade.js";
-import { element, exact, replace, when } from "./elements.js";
+import { callSupport } from "./facade.js";
+import { byId, element, exact, replace, when } from "./elements.js";
 import { openForm } from "./forms.js";
 import { organizationName } from "./signing_in.js";
 
-const at = (id) => document.getElementById(id);
 const TOKEN = { name: "token", label: "Token", required: true, pattern: "[A-Za-z0-9_\\-]{43}", maxlength: 43, autocomplete: "off", spellcheck: "false", hint: "43 characters, from support." };
 // The problem with a token, by the state of its link.
 const PROBLEMS = {
@@ -15,21 +14,21 @@ const PROBLEMS = {
   expired: "This token has expired. Ask support for a new one.",
 };
 
-export const fetchSupport = () => support("contact");
+export const fetchSupport = () => callSupport("contact");
 
 export function showSupport(data, view, hooks) {
-  if (!at("support")) {
+  if (!byId("support")) {
     view.replaceChildren(element("div", { class: "sheet", id: "support" },
       element("div", { class: "heading" }, element("h1", {}, "Support"),
         element("button", { type: "button", class: "primary", id: "link", onclick: () => inspectToken(hooks) }, "Link with support")),
       element("p", { class: "problem", role: "alert", id: "account-problem" }),
       element("div", { id: "channels" }),
       element("section", {}, element("div", { class: "heading" }, element("h2", {}, "Links"),
-        element("button", { type: "button", id: "unlink", onclick: () => end(hooks) }, "End a link")), element("div", { id: "links" }))));
+        element("button", { type: "button", id: "unlink", onclick: () => endLink(hooks) }, "End a link")), element("div", { id: "links" }))));
   }
-  replace(at("channels"), channels(data.channels));
-  replace(at("links"), links(data.links));
-  at("unlink").hidden = !data.links.length;
+  replace(byId("channels"), channels(data.channels));
+  replace(byId("links"), links(data.links));
+  byId("unlink").hidden = !data.links.length;
 }
 
 function channels(rows) {
@@ -50,28 +49,28 @@ function links(rows) {
 function inspectToken(hooks) {
   openForm({ title: "Link with support", action: "Continue", text: "Before you confirm, you see what the token links.", fields: [TOKEN] },
     async ({ token }) => {
-      const link = await support("inspect", { token });
+      const link = await callSupport("inspect", { token });
       if (link.state !== "waiting") throw new Error(PROBLEMS[link.state]);
       if (!link.organizations.length) throw new Error("Only an owner or a manager with access to all locations can link an organization.");
-      return () => confirm(token, link, hooks);
+      return () => confirmLink(token, link, hooks);
     }, hooks.sessionEnded);
 }
 
-function confirm(token, link, hooks) {
+function confirmLink(token, link, hooks) {
   openForm({
     title: `Link ${link.channel}?`, action: "Link",
     text: `Requested by ${link.requestedBy}. The token is valid until ${exact(link.expiresAt)}.`,
     fields: [{ name: "organization", label: "Organization", options: link.organizations.map((each) => [each.id, each.name || each.id]) }],
   }, async ({ organization }) => {
-    await support("confirm", { token, organizationId: organization });
+    await callSupport("confirm", { token, organizationId: organization });
     hooks.refresh();
   }, hooks.sessionEnded);
 }
 
-function end(hooks) {
+function endLink(hooks) {
   openForm({ title: "End a link", action: "End link", text: "If you no longer have the token, ask support to end the link.", fields: [TOKEN] },
     async ({ token }) => {
-      await support("disconnect", { token });
+      await callSupport("disconnect", { token });
       hooks.refresh();
     }, hooks.sessionEnded);
 }

@@ -2,7 +2,7 @@
 // and a table.
 
 import { shape } from "./charts.js";
-import { element } from "./elements.js";
+import { element, plural } from "./elements.js";
 
 // The distance between two columns, and the width and the height of a column.
 const STEP = 12;
@@ -25,16 +25,16 @@ export function timelineSection(timeline, redraw) {
     element("p", { class: "sub" }, `Hours of ${day.date}: ${describe(day)}`),
     drawing(day.hours, day.hours.map((_, hour) => `hour ${hour + 1}`), `${day.date} by hours: ${describe(day)}`, null, () => []),
     axis("0:00", "12:00", "24:00"),
-    element("p", { class: "sub legend" }, key("online", "online"), key("offline", "offline"), key("closed", "closed or maintenance"),
-      key("unknown", "unknown"), key("request", "requests"), key("report", "reports"), ` · time zone ${zone}`),
+    element("p", { class: "sub legend" }, legendEntry("online", "online"), legendEntry("offline", "offline"), legendEntry("closed", "closed or maintenance"),
+      legendEntry("unknown", "unknown"), legendEntry("request", "requests"), legendEntry("report", "reports"), ` · time zone ${zone}`),
     element("details", {}, element("summary", {}, "As a table"), table(days)));
 }
 
 // Draws a column for each cell: for each day, or for each hour of a day. `onPoint` is called with the index of the day
 // under the pointer, and is null for hours. `marksOf` returns the marks below a column.
 function drawing(cells, names, label, onPoint, marksOf) {
-  const across = cells.length * STEP;
-  const svg = shape("svg", { viewBox: `0 0 ${across} ${HEIGHT + 8}`, role: "img", "aria-label": label, class: onPoint ? "days" : "hours", preserveAspectRatio: "none" },
+  const width = cells.length * STEP;
+  const svg = shape("svg", { viewBox: `0 0 ${width} ${HEIGHT + 8}`, role: "img", "aria-label": label, class: onPoint ? "days" : "hours", preserveAspectRatio: "none" },
     ...(onPoint ? [hatch()] : []));
   cells.forEach((cell, index) => {
     const lengthS = onPoint ? cell.hours.length * HOUR_S : HOUR_S;
@@ -72,23 +72,23 @@ const marks = ({ requests, reports }) => [
 const hatch = () => shape("defs", {}, shape("pattern", { id: "hatch", width: 4, height: 4, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
   shape("rect", { class: "hatch", width: 1.6, height: 4 })));
 
-const key = (name, text) => element("span", {}, element("i", { class: name }), text);
+const legendEntry = (name, text) => element("span", {}, element("i", { class: name }), text);
 
 function describeDays(days) {
   const total = (name) => days.reduce((sum, day) => sum + day[name], 0);
   const bad = days.filter((day) => day.offlineS).length;
-  return `Thirty days: online ${lasting(total("onlineS"))}, offline ${lasting(total("offlineS"))} on ${bad} days, closed ${lasting(total("closedS"))}`;
+  return `Thirty days: online ${formatDuration(total("onlineS"))}, offline ${formatDuration(total("offlineS"))} on ${plural(bad, "day")}, closed ${formatDuration(total("closedS"))}`;
 }
 
 function describe(cell) {
   const parts = [["online", cell.onlineS], ["offline", cell.offlineS], ["closed", cell.closedS]]
-    .filter(([, seconds]) => seconds).map(([name, seconds]) => `${name} ${lasting(seconds)}`);
-  if (cell.requests) parts.push(`${cell.requests} requests`);
-  if (cell.reports) parts.push(`${cell.reports} reports`);
+    .filter(([, seconds]) => seconds).map(([name, seconds]) => `${name} ${formatDuration(seconds)}`);
+  if (cell.requests) parts.push(plural(cell.requests, "request"));
+  if (cell.reports) parts.push(plural(cell.reports, "report"));
   return parts.join(", ") || "unknown";
 }
 
-function lasting(seconds) {
+function formatDuration(seconds) {
   const minutes = Math.round(seconds / 60);
   if (!seconds) return "0 min";
   if (minutes < 60) return `${Math.max(1, minutes)} min`;
@@ -99,4 +99,4 @@ const table = (days) => element("table", {},
   element("thead", {}, element("tr", {}, ...["Day", "Online", "Offline", "Closed", "Requests", "Reports"].map((head) => element("th", { scope: "col" }, head)))),
   element("tbody", {}, ...days.toReversed().map((day) => element("tr", {},
     element("th", { scope: "row" }, day.date),
-    ...[lasting(day.onlineS), lasting(day.offlineS), lasting(day.closedS), String(day.requests), String(day.reports)].map((text) => element("td", {}, text))))));
+    ...[formatDuration(day.onlineS), formatDuration(day.offlineS), formatDuration(day.closedS), String(day.requests), String(day.reports)].map((text) => element("td", {}, text))))));

@@ -1,10 +1,10 @@
 // The figures of one location, or of all locations together: totals of a period, by hour, by method of payment
 // and by item.
 
-import { callConsole, figures, Refusal } from "./facade.js";
+import { callConsole, callFigures, Refusal } from "./facade.js";
 import { clock, commonZone, currencyName, dateText, money, notes } from "./amounts.js";
 import { saveSales } from "./downloads.js";
-import { element, plural, replace } from "./elements.js";
+import { byId, element, plural, replace } from "./elements.js";
 import { fetchPulses, totalOf } from "./pulses.js";
 import { activity, hoursChart, items, locations, methods, totals } from "./venue_parts.js";
 
@@ -13,9 +13,10 @@ export const PERIODS = [["today", "Today"], ["yesterday", "Yesterday"], ["last7"
 const EMPTY = { today: "No sales today yet.", yesterday: "No sales yesterday.", last7: "No sales in the last 7 days.", thisMonth: "No sales this month yet." };
 const COMPARED_MAX = 40;  // with more locations, the net of today is not compared with yesterday
 const DAY_MS = 86400000;
-// In pixels: the gap between two charts side by side, and the minimum width of each.
+// In pixels: the gap between two charts side by side, the minimum width of each, and that of a chart on its own.
 const GAP = 32;
 const HALF_MIN = 384;
+const WIDTH_MIN = 240;
 const watcher = new ResizeObserver(() => redrawIfResized());
 let redrawIfResized = () => {};
 // The problem of the last attempt to save sales, and the address of the page on which the user tried it.
@@ -43,31 +44,31 @@ async function fetchAll(venues, period) {
 }
 
 async function fetchFigures(query) {
-  const [summary, dashboard] = await Promise.all([figures("reports/financialSummary", query), figures("analytics/dashboard", query)]);
-  return { summary, items: dashboard.financialItems, at: new Date() };
+  const [summary, dashboard] = await Promise.all([callFigures("reports/financialSummary", query), callFigures("analytics/dashboard", query)]);
+  return { summary, items: dashboard.financialItems, fetchedAt: new Date() };
 }
 
 export function showVenue(data, view) {
-  if (!document.getElementById("venue")) {
+  if (!byId("venue")) {
     view.replaceChildren(element("div", { class: "sheet", id: "venue" }));
     watcher.disconnect();
-    watcher.observe(document.getElementById("venue"));
+    watcher.observe(byId("venue"));
   }
-  const sheet = document.getElementById("venue");
+  const sheet = byId("venue");
   const redraw = () => draw(data, sheet);
-  let width = roomOf(sheet);
+  let drawnWidth = contentWidthOf(sheet);
   redrawIfResized = () => {
     if (!sheet.isConnected) return watcher.disconnect();
-    if (roomOf(sheet) === width) return;
-    width = roomOf(sheet);
+    if (contentWidthOf(sheet) === drawnWidth) return;
+    drawnWidth = contentWidthOf(sheet);
     redraw();
   };
   redraw();
 }
 
-function roomOf(sheet) {
+function contentWidthOf(sheet) {
   const { paddingLeft, paddingRight } = getComputedStyle(sheet);
-  return Math.max(240, Math.floor(sheet.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)));
+  return Math.max(WIDTH_MIN, Math.floor(sheet.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)));
 }
 
 function draw(data, sheet) {
@@ -75,8 +76,8 @@ function draw(data, sheet) {
   const window = daysOf(summary.current);
   const days = window.fromDate === window.toDate ? dateText(window.fromDate) : `${dateText(window.fromDate)} to ${dateText(window.toDate)}`;
   const open = new Set([...sheet.querySelectorAll("details[open]")].map((each) => each.id));
-  const room = roomOf(sheet);
-  const rooms = { whole: room, half: room >= 2 * HALF_MIN + GAP ? Math.floor((room - GAP) / 2) : room };
+  const width = contentWidthOf(sheet);
+  const widths = { whole: width, half: width >= 2 * HALF_MIN + GAP ? Math.floor((width - GAP) / 2) : width };
   const { currencies } = summary.current;
   replace(sheet,
     element("p", { class: "sub" }, element("a", { href: "#/figures" }, "← Figures of today")),
@@ -85,14 +86,14 @@ function draw(data, sheet) {
     element("div", { class: "controls" }, chooser(data.address, period), saving(data, window)),
     element("p", { class: "problem", role: "alert", id: "venue-problem" }, problem.address === location.hash ? problem.text : ""),
     currencies.length ? null : element("p", { class: "empty currency" }, EMPTY[period]),
-    ...currencies.map((each) => currencyPart(each, { ...data, open, rooms, isOnly: currencies.length === 1 })),
-    activity(data.pulse, venue, { open, room }));
+    ...currencies.map((each) => currencyPart(each, { ...data, open, widths, isOnly: currencies.length === 1 })),
+    activity(data.pulse, venue, { open, width }));
 }
 
-function whereText({ venue, venues, at }) {
+function whereText({ venue, venues, fetchedAt }) {
   const hours = venue.timeZone ? `hours of ${venue.timeZone}` : "hours of each location";
   const reason = venue.fellBackToUtc ? ", because this location has no valid time zone" : "";
-  const now = venue.timeZone ? `, now ${clock(venue.timeZone, at)}` : "";
+  const now = venue.timeZone ? `, now ${clock(venue.timeZone, fetchedAt)}` : "";
   return `${venue.isAll ? `${plural(venues.length, "location")} · ` : ""}${hours}${reason}${now}`;
 }
 
@@ -120,18 +121,18 @@ async function attemptSaving(query, { locationId }, window) {
   } catch (error) {
     problem.text = error.message;
   }
-  document.getElementById("venue-problem").textContent = problem.text;
+  byId("venue-problem").textContent = problem.text;
 }
 
 function currencyPart(current, data) {
   const { currency } = current;
   const previous = data.summary.previous.currencies.find((each) => each.currency === currency);
   const pulse = data.pulse.currencies.find((each) => each.currency === currency);
-  const of = (cents) => money(cents, currency);
-  const warnings = notes(current.figures.coverage, of);
+  const formatAmount = (cents) => money(cents, currency);
+  const warnings = notes(current.figures.coverage, formatAmount);
   const { saleCount, refundCount } = current.figures;
   const isEmpty = !saleCount && !refundCount;
-  const part = { ...data, currency, current, previous, now: pulse, of, days: dayCountOf(data.summary.current) };
+  const part = { ...data, currency, current, previous, now: pulse, formatAmount, days: dayCountOf(data.summary.current) };
   return element("section", { class: "currency" },
     data.isOnly ? null : element("h2", {}, currencyName(currency)),
     isEmpty ? element("p", { class: "empty" }, EMPTY[data.period]) : totals(part),

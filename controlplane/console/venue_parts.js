@@ -2,11 +2,11 @@
 //
 // Most functions take a `part`: the figures of one currency. `current` has the figures of the period, and `previous`
 // has the figures of the period before it. `days` is the number of days of the period. `now` has the net of today, and
-// the net of yesterday until the same time. `of` formats an amount in this currency. `isOnly` is whether the page has
-// no other currency. `rooms` has the widths of charts in pixels. `open` has the ids of the tables that the user has
-// opened.
+// the net of yesterday until the same time. `formatAmount` formats an amount in this currency. `isOnly` is whether the
+// page has no other currency. `widths` has the widths of charts in pixels. `open` has the ids of the tables that the
+// user has opened.
 
-import { change, hourText, hours, percent, short, untilNow } from "./amounts.js";
+import { change, hourText, hours, percent, shortMoney, untilNow } from "./amounts.js";
 import { bars, heat, shares } from "./charts.js";
 import { element, plural } from "./elements.js";
 
@@ -15,7 +15,10 @@ const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satur
 const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several methods", other: "Other" };
 const BARS_MAX = 8;
 const ROWS_MAX = 20;
-const before = ({ period, days }) => (period === "today" ? "yesterday" : days === 1 ? "the day before" : `${days} days before`);
+function previousPeriodName({ period, days }) {
+  if (period === "today") return "yesterday";
+  return days === 1 ? "the day before" : `${days} days before`;
+}
 // The heading is one level lower if the page has a heading for each currency.
 const title = ({ isOnly }, text) => element(isOnly ? "h2" : "h3", {}, text);
 const head = (text) => element("th", { scope: "col" }, text);
@@ -35,11 +38,11 @@ function table(id, heads, rows, open) {
 const beside = (amount, words) => [`${amount} `, element("span", { class: "whole" }, words)];
 
 export function totals(part) {
-  const { current, previous, currency, now, period, days, of, at, venue } = part;
+  const { current, previous, currency, now, period, days, formatAmount, fetchedAt, venue } = part;
   const [present, earlier] = [current.figures, previous?.figures];
   const isToday = period === "today";
-  const comparison = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(part)}`;
-  const vat = present.vatCents === null ? "unknown" : of(present.vatCents);
+  const comparison = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${previousPeriodName(part)}`;
+  const vat = present.vatCents === null ? "unknown" : formatAmount(present.vatCents);
   // Today has not ended. Therefore no change is shown, except for the net, which is compared with yesterday until the
   // same time. docs/figures.md defines this comparison. The command line uses the same definition.
   const tile = (id, name, text, presentValue, earlierValue, format) => element("li", { id: `${id}-${currency}` },
@@ -47,20 +50,20 @@ export function totals(part) {
     isToday ? null : change(presentValue, earlierValue),
     element("span", { class: "sub" }, ...(earlierValue === null || earlierValue === undefined ? ["before: unknown"] : beside(format(earlierValue), comparison))));
   const count = (value) => value.toLocaleString();
-  const amount = (id, name, key) => tile(id, name, of(present[key]), present[key], earlier?.[key] ?? 0, of);
+  const amount = (id, name, key) => tile(id, name, formatAmount(present[key]), present[key], earlier?.[key] ?? 0, formatAmount);
   return element("ul", { class: "totals" },
     isToday && now
       ? element("li", { id: `net-${currency}` },
-          element("span", { class: "what" }, "Net"), element("strong", {}, of(present.netCents)), change(now.todayCents, now.yesterdayCents),
-          element("span", { class: "sub" }, ...beside(of(now.yesterdayCents), `yesterday ${untilNow(venue.timeZone, at)}`)))
+          element("span", { class: "what" }, "Net"), element("strong", {}, formatAmount(present.netCents)), change(now.todayCents, now.yesterdayCents),
+          element("span", { class: "sub" }, ...beside(formatAmount(now.yesterdayCents), `yesterday ${untilNow(venue.timeZone, fetchedAt)}`)))
       : amount("net", "Net", "netCents"),
     amount("gross", "Gross", "grossCents"),
     amount("discount", "Discounts", "discountCents"),
     amount("refund", "Refunds", "refundCents"),
-    tile("vat", "VAT in the net", vat, present.vatCents, earlier ? earlier.vatCents : 0, of),
+    tile("vat", "VAT in the net", vat, present.vatCents, earlier ? earlier.vatCents : 0, formatAmount),
     amount("tips", "Refunded tips", "refundTipCents"),
     tile("sales", "Sales", count(present.saleCount), present.saleCount, earlier?.saleCount ?? 0, count),
-    tile("average", "Average sale", present.averageSaleCents === null ? "–" : of(present.averageSaleCents), present.averageSaleCents, earlier?.averageSaleCents, of));
+    tile("average", "Average sale", present.averageSaleCents === null ? "–" : formatAmount(present.averageSaleCents), present.averageSaleCents, earlier?.averageSaleCents, formatAmount));
 }
 
 // ---------------------------------------------------------------------------- hours
@@ -76,8 +79,8 @@ function byHour(buckets = []) {
 }
 
 export function hoursChart(part) {
-  const { current, previous, currency, days, of, rooms, open, venue } = part;
-  const comparison = before(part);
+  const { current, previous, currency, days, formatAmount, widths, open, venue } = part;
+  const comparison = previousPeriodName(part);
   const [present, earlier] = [byHour(current.buckets), byHour(previous?.buckets)];
   const hasBuckets = present.map(({ hour, hasBucket }) => hasBucket || earlier[hour].hasBucket);
   const [first, last] = [hasBuckets.indexOf(true), hasBuckets.lastIndexOf(true)];
@@ -85,78 +88,77 @@ export function hoursChart(part) {
   const visible = present.slice(first, last + 1);
   const rows = visible.map(({ hour, net, sales }) => ({
     label: String(hour).padStart(2, "0"), value: net, previous: earlier[hour].net,
-    description: `${hours(hour)}: ${of(net)} of ${plural(sales, "sale")}, ${comparison} ${of(earlier[hour].net)}`,
+    description: `${hours(hour)}: ${formatAmount(net)} of ${plural(sales, "sale")}, ${comparison} ${formatAmount(earlier[hour].net)}`,
   }));
   const best = [...visible].sort((one, other) => other.net - one.net)[0];
-  const summary = `Net by hour: most between ${hours(best.hour)}, ${of(best.net)}`;
+  const summary = `Net by hour: most between ${hours(best.hour)}, ${formatAmount(best.net)}`;
   return element("section", {},
     title(part, "Hours"),
     element("p", { class: "sub chart-key" },
       element("span", {}, element("i", { class: "value" }), days === 1 ? "net of each hour" : "net of each hour, all days"),
       element("span", {}, element("i", { class: "before" }), comparison),
       element("span", {}, venue.timeZone ? `hours of ${venue.timeZone}` : "hours of each location")),
-    bars({ title: summary, width: rooms.whole, rows, axis: (value) => short(value, currency) }),
+    bars({ title: summary, width: widths.whole, rows, axis: (value) => shortMoney(value, currency) }),
     table(`hours-${currency}`, ["Hour", "Net", `Net ${comparison}`, "Sales"],
-      visible.map(({ hour, net, sales }) => [hours(hour), of(net), of(earlier[hour].net), sales.toLocaleString()]), open));
+      visible.map(({ hour, net, sales }) => [hours(hour), formatAmount(net), formatAmount(earlier[hour].net), sales.toLocaleString()]), open));
 }
 
 // ---------------------------------------------------------------------------- locations, methods, items
 
 // The share of each location, on the page for all locations.
 export function locations(part) {
-  const { current, currency, of, rooms, open, venue, venues } = part;
+  const { current, currency, formatAmount, widths, open, venue, venues } = part;
   const sold = current.locations.filter(({ figures: { saleCount, refundCount } }) => saleCount || refundCount);
   if (!venue.isAll || !sold.length) return null;
   const names = new Map(venues.map(({ locationId, name }) => [locationId, name]));
   const nameOf = ({ locationId }) => names.get(locationId) || locationId;
   const ranked = [...sold].sort((one, other) => other.figures.netCents - one.figures.netCents);
-  const rows = ranked.map((each) => ({ label: nameOf(each), value: each.figures.netCents, caption: `${of(each.figures.netCents)} · ${percent(each.sharePercent)}` }));
+  const rows = ranked.map((each) => ({ label: nameOf(each), value: each.figures.netCents, caption: `${formatAmount(each.figures.netCents)} · ${percent(each.sharePercent)}` }));
   return element("section", {},
     title(part, "Locations"),
-    shares({ title: `Net by location: ${rows[0].label} leads with ${rows[0].caption}`, width: rooms.whole, rows: rows.slice(0, BARS_MAX) }),
+    shares({ title: `Net by location: ${rows[0].label} leads with ${rows[0].caption}`, width: widths.whole, rows: rows.slice(0, BARS_MAX) }),
     table(`locations-${currency}`, ["Location", "Net", "Share", "Sales", "Refunds"], ranked.map((each) => [
-      nameOf(each), of(each.figures.netCents), percent(each.sharePercent), each.figures.saleCount.toLocaleString(), of(each.figures.refundCents),
+      nameOf(each), formatAmount(each.figures.netCents), percent(each.sharePercent), each.figures.saleCount.toLocaleString(), formatAmount(each.figures.refundCents),
     ]), open));
 }
-
 
 const typeName = (type) => TYPES[type] || type.replaceAll(/[-_]/g, " ").replace(/^./, (letter) => letter.toUpperCase());
 const methodName = ({ paymentType, paymentMethodName }) =>
   paymentMethodName && paymentMethodName !== typeName(paymentType) ? `${paymentMethodName} (${typeName(paymentType).toLowerCase()})` : typeName(paymentType);
 
 export function methods(part) {
-  const { current, currency, of, rooms, open } = part;
-  const rows = current.methods.map((each) => ({ label: methodName(each), value: each.netCents, caption: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
+  const { current, currency, formatAmount, widths, open } = part;
+  const rows = current.methods.map((each) => ({ label: methodName(each), value: each.netCents, caption: `${formatAmount(each.netCents)} · ${percent(each.sharePercent)}` }));
   if (!rows.length) return null;
   return element("section", {},
     title(part, "Payment methods"),
-    shares({ title: `Net by payment method: ${rows[0].label} leads with ${rows[0].caption}`, width: rooms.half, rows: rows.slice(0, BARS_MAX) }),
+    shares({ title: `Net by payment method: ${rows[0].label} leads with ${rows[0].caption}`, width: widths.half, rows: rows.slice(0, BARS_MAX) }),
     table(`methods-${currency}`, ["Method", "Net", "Share", "Sold", "Refunded"],
-      current.methods.map((each) => [methodName(each), of(each.netCents), percent(each.sharePercent), of(each.saleCents), of(each.refundedCents)]), open));
+      current.methods.map((each) => [methodName(each), formatAmount(each.netCents), percent(each.sharePercent), formatAmount(each.saleCents), formatAmount(each.refundedCents)]), open));
 }
 
 const itemName = ({ name }) => name || "Unknown item";
 const quantity = ({ quantityMilli, quantityUnit }) => `${(quantityMilli / 1000).toLocaleString()}${quantityUnit ? ` ${quantityUnit}` : ""}`;
 
 export function items(part) {
-  const { items: all, currency, of, rooms, open } = part;
+  const { items: all, currency, formatAmount, widths, open } = part;
   const group = all.find((each) => each.currency === currency);
   if (!group?.items.length) return null;
   const more = group.items.length - ROWS_MAX + group.omittedCount;
-  const rows = group.items.slice(0, BARS_MAX).map((each) => ({ label: itemName(each), value: each.netCents, caption: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
+  const rows = group.items.slice(0, BARS_MAX).map((each) => ({ label: itemName(each), value: each.netCents, caption: `${formatAmount(each.netCents)} · ${percent(each.sharePercent)}` }));
   const numbers = table(`items-${currency}`, ["Item", "Net", "Share", "Quantity"],
-    group.items.slice(0, ROWS_MAX).map((each) => [itemName(each), of(each.netCents), percent(each.sharePercent), quantity(each)]), open);
+    group.items.slice(0, ROWS_MAX).map((each) => [itemName(each), formatAmount(each.netCents), percent(each.sharePercent), quantity(each)]), open);
   if (more > 0) numbers.append(element("p", { class: "sub" }, `${plural(more, "item")} more`));
   return element("section", {},
     title(part, "Best items"),
-    shares({ title: `Net by item: ${rows[0].label} leads with ${rows[0].caption}`, width: rooms.half, rows }),
+    shares({ title: `Net by item: ${rows[0].label} leads with ${rows[0].caption}`, width: widths.half, rows }),
     numbers);
 }
 
 // ---------------------------------------------------------------------------- the week
 
 // Orders of the 28 days before today, in all currencies. They do not depend on the selected period.
-export function activity({ activity: counts, activityComplete }, venue, { open, room }) {
+export function activity({ activity: counts, activityComplete }, venue, { open, width }) {
   if (!counts.length) return null;
   const countOf = (weekday, hour) => counts.find((each) => each.weekday === weekday && each.hour === hour)?.orderCount || 0;
   const [first, last] = [Math.min(...counts.map(({ hour }) => hour)), Math.max(...counts.map(({ hour }) => hour))];
@@ -167,7 +169,7 @@ export function activity({ activity: counts, activityComplete }, venue, { open, 
     element("h2", {}, "Best hours"),
     element("p", { class: "sub" }, `Busiest in the 28 days before today: ${best.join(", ")}.${activityComplete ? "" : " There is less than 28 days of data."}`),
     heat({
-      title: `Orders by weekday and hour: most on ${best[0]}`, width: room, columns: columns.map((hour) => String(hour).padStart(2, "0")),
+      title: `Orders by weekday and hour: most on ${best[0]}`, width, columns: columns.map((hour) => String(hour).padStart(2, "0")),
       rows: WEEKDAYS.map((name, index) => ({
         label: name.slice(0, 3), cells: columns.map((hour) => countOf(index + 1, hour)),
         description: (column) => `${name} ${hours(columns[column])}: ${plural(countOf(index + 1, columns[column]), "order")}`,

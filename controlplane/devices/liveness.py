@@ -21,7 +21,7 @@ from controlplane.storage.tables import Device
 
 NO_DEVICE: Final = UUID(int=0)
 """An instance id that no device has."""
-BY_STATE: Final[Mapping[State, Collection[int]]] = {
+PRIORITIES_BY_STATE: Final[Mapping[State, Collection[int]]] = {
     "offline": OFFLINE,
     "closed": {Priority.CLOSED, Priority.NEVER_CONNECTED},
     "maintenance": {Priority.MAINTENANCE, Priority.NEVER_CONNECTED},
@@ -30,8 +30,8 @@ BY_STATE: Final[Mapping[State, Collection[int]]] = {
 states."""
 
 DeviceRow = Row[int, UUID, str, str, datetime, datetime, int]
-"""The columns of `_devices`: row key, ids of instance, organization and location, the times of the
-last heartbeat and of the enrollment, and the priority."""
+"""The columns of `_select_devices`: row key, ids of instance, organization and location, times of
+the last heartbeat and of the enrollment, and the priority."""
 
 
 def update_liveness(
@@ -48,9 +48,9 @@ def update_liveness(
     went_offline = (Device.priority.in_(ONLINE), Device.last_seen_at < now - online_within)
     # The rows are locked, so that no heartbeat is stored between this query and the start of the
     # new interval. Such a heartbeat would not end the interval.
-    query = _devices().where(*went_offline).with_for_update(skip_locked=True)
+    query = _select_devices().where(*went_offline).with_for_update(skip_locked=True)
     offline = session.execute(query).all()
-    _open_intervals(session, offline)
+    _start_intervals(session, offline)
     changed_by_organization: dict[str, set[int]] = {}
     positions_by_priority: dict[int, list[int]] = {}
     for device in (*offline, *_maybe_outdated(session, by_location, now, online_within)):
@@ -77,7 +77,7 @@ def record_service_outage(session: Session, since: datetime, until: datetime) ->
     session.add(OfflineInterval(device=None, since=since, until=until))
 
 
-def _devices() -> Select[int, UUID, str, str, datetime, datetime, int]:
+def _select_devices() -> Select[int, UUID, str, str, datetime, datetime, int]:
     return select(
         Device.position,
         Device.instance_id,
@@ -89,7 +89,7 @@ def _devices() -> Select[int, UUID, str, str, datetime, datetime, int]:
     )
 
 
-def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
+def _start_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
     for step in in_steps(devices):
         still_open = select(OfflineInterval).where(
             OfflineInterval.device.in_([row.position for row in step]),
@@ -117,15 +117,17 @@ def _maybe_outdated(
     group = (Device.organization_id, Device.location_id, Device.priority)
     never_seen = datetime.min.replace(tzinfo=now.tzinfo)
     outdated: list[tuple[str, str, int]] = []
-    with_windows: set[UUID] = set()
+    ids_with_windows: set[UUID] = set()
     query = select(*group).where(Device.priority.in_(NOT_ONLINE)).distinct()
     for organization_id, location_id, priority in session.execute(query):
         schedule = by_location[organization_id, location_id]
         # `status_of` returns the state that devices at this location have if they are not online
         # and have no maintenance window of their own. Devices with such a window are always read.
         state = status_of(schedule, NO_DEVICE, never_seen, now, online_within).state
-        if priority in BY_STATE[state]:
-            with_windows |= {each.instance_id for each in schedule.maintenance if each.instance_id}
+        if priority in PRIORITIES_BY_STATE[state]:
+            ids_with_windows |= {
+                each.instance_id for each in schedule.maintenance if each.instance_id
+            }
         else:
             outdated.append((organization_id, location_id, priority))
     conditions: list[ColumnElement[bool]] = [
@@ -133,11 +135,11 @@ def _maybe_outdated(
     ]
     conditions += [
         Device.instance_id.in_(step) & Device.priority.in_(NOT_ONLINE)
-        for step in in_steps(with_windows)
+        for step in in_steps(ids_with_windows)
     ]
     results: dict[int, DeviceRow] = {}
     for condition in conditions:
-        rows = session.execute(_devices().where(condition))
+        rows = session.execute(_select_devices().where(condition))
         results |= {row.position: row for row in rows}
     return results.values()
 

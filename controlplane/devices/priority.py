@@ -64,9 +64,9 @@ def has_health(health: Health) -> ColumnElement[bool]:
     priorities = [priority for priority, name in _BY_PRIORITY.items() if name == health]
     if priorities:
         return Device.priority.in_(priorities)
-    severity = func.coalesce(Device.severity, "")
+    stored = func.coalesce(Device.severity, "")
     severities = [severity for severity, name in _BY_SEVERITY.items() if name == health]
-    has_severity = severity.in_(severities) if severities else severity.not_in(_BY_SEVERITY)
+    has_severity = stored.in_(severities) if severities else stored.not_in(_BY_SEVERITY)
     # The priorities are listed, so that the database reads only these parts of the index.
     other_priorities = [priority.value for priority in Priority if priority not in _BY_PRIORITY]
     return and_(Device.priority.in_(other_priorities), has_severity)

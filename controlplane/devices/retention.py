@@ -35,14 +35,14 @@ pending requests that have ended."""
 
 def delete_old_monitoring(session: Session, now: datetime) -> None:
     """Delete the monitoring data that ended longer ago than its retention period."""
-    liveness_end, alerts_end = now - LIVENESS_KEPT, now - ALERTS_KEPT
-    incidents_end = seconds_of(now - INCIDENTS_KEPT)
-    old_alerts = select(tables.Alert.id).where(tables.Alert.resolved_at < alerts_end)
-    is_old = (Notification.created_at < alerts_end) & Notification.due_at.is_(None)
+    liveness_cutoff, alerts_cutoff = now - LIVENESS_KEPT, now - ALERTS_KEPT
+    incidents_cutoff_s = seconds_of(now - INCIDENTS_KEPT)
+    old_alerts = select(tables.Alert.id).where(tables.Alert.resolved_at < alerts_cutoff)
+    is_old = (Notification.created_at < alerts_cutoff) & Notification.due_at.is_(None)
     for statement in (
-        delete(tables.OfflineInterval).where(tables.OfflineInterval.until < liveness_end),
-        delete(tables.MaintenanceWindow).where(tables.MaintenanceWindow.until < liveness_end),
-        delete(AlertSilence).where(AlertSilence.until < alerts_end),
+        delete(tables.OfflineInterval).where(tables.OfflineInterval.until < liveness_cutoff),
+        delete(tables.MaintenanceWindow).where(tables.MaintenanceWindow.until < liveness_cutoff),
+        delete(AlertSilence).where(AlertSilence.until < alerts_cutoff),
         delete(NotifiedAlert).where(
             NotifiedAlert.alert_id.in_(old_alerts)
             # The alert of a test notification is not stored, so the age of the notification counts.
@@ -50,13 +50,13 @@ def delete_old_monitoring(session: Session, now: datetime) -> None:
             & NotifiedAlert.alert_id.not_in(select(tables.Alert.id))
         ),
         delete(Notification).where(is_old),
-        delete(tables.Alert).where(tables.Alert.resolved_at < alerts_end),
+        delete(tables.Alert).where(tables.Alert.resolved_at < alerts_cutoff),
         delete(tables.PendingRequest).where(
             tables.PendingRequest.state.not_in(tables.OPEN_PENDING),
-            tables.PendingRequest.updated_at < alerts_end,
+            tables.PendingRequest.updated_at < alerts_cutoff,
         ),
-        delete(DeviceIncident).where(DeviceIncident.began_s < incidents_end),
-        delete(RecordPeriod).where(RecordPeriod.until_s < incidents_end),
+        delete(DeviceIncident).where(DeviceIncident.began_s < incidents_cutoff_s),
+        delete(RecordPeriod).where(RecordPeriod.until_s < incidents_cutoff_s),
         delete(PrinterProblem).where(PrinterProblem.until < now - INCIDENTS_KEPT),
         delete(FindingDay).where(FindingDay.day < day_of(now - INCIDENTS_KEPT)),
         delete(FindingCount).where(FindingCount.devices == 0),

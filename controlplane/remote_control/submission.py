@@ -28,7 +28,7 @@ from controlplane.devices.overview.summaries import Summary, summary_of
 from controlplane.devices.priority import record_report
 from controlplane.devices.records import is_payload, payload_fields
 from controlplane.devices.requests import lifecycle
-from controlplane.devices.requests.delivery import refusal_of, request_of
+from controlplane.devices.requests.delivery import lock_request, refusal_of
 from controlplane.devices.requests.expiry import expire_due
 from controlplane.operation.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.operation.context import RequestContext
@@ -154,7 +154,7 @@ def _finish_request(
     if body.request_id is None:
         return None
     expire_due(context.session, context.now, device.instance_id)
-    request = request_of(context, body.request_id, body.binding_id)
+    request = lock_request(context, body.request_id, body.binding_id)
     if request.kind != body.kind:
         raise invalid_field("kind", f"the request is for a report of kind {request.kind}")
     try:

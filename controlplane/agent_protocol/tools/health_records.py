@@ -15,7 +15,7 @@ from controlplane.agent_protocol.tools.record_models import (
     Record,
 )
 from controlplane.agent_protocol.tools.tool import ToolContext
-from controlplane.devices.findings.rules import text_of
+from controlplane.devices.findings.rules import rule_of
 from controlplane.devices.findings.storing import RECENT
 from controlplane.operation.records import record_of
 from controlplane.storage.report_tables import DeviceFinding, DeviceIncident, JudgedReport
@@ -44,7 +44,10 @@ def finding_records(
     instances = _instances(context, rows)
     for row in rows:
         yield record_of(
-            DeviceFindingRecord, row, instance_id=instances[row.device], fix=text_of(row.rule).fix
+            DeviceFindingRecord,
+            row,
+            instance_id=instances[row.device],
+            fix=rule_of(row.rule).fix,
         )
 
 

@@ -28,7 +28,7 @@ ORDERS: Final = tuple(
     for field in ("initiated_at", "created_at", "updated_at", "number")
     for direction in ("asc", "desc")
 )
-LISTS: Final = {
+CATALOG_LISTS: Final = {
     "goods": "goods with their prices",
     "categories": "categories of goods",
     "uoms": "units of measure",
@@ -42,11 +42,11 @@ DAYS_MAX: Final = 30
 DAYS_DEFAULT: Final = 7
 DEFAULT_URL: Final = "http://127.0.0.1:8470"
 
-_NAME: Final = "name of the device, its id, or the first characters of the id"
-_DEVICE: Final = positional("instance", _NAME, metavar="DEVICE")
+_DEVICE_HELP: Final = "name of the device, its id, or the first characters of the id"
+_DEVICE: Final = positional("instance", _DEVICE_HELP, metavar="DEVICE")
 _KIND: Final = positional("kind", "kind of report", choices=KINDS)
-_RECORD: Final = flag("--json", "print the record as JSON")
-_RECORDS: Final = flag("--json", "print the records as a JSON array")
+_JSON_OBJECT: Final = flag("--json", "print the record as JSON")
+_JSON_ARRAY: Final = flag("--json", "print the records as a JSON array")
 _CSV: Final = flag("--csv", "print the records as CSV with a header row")
 
 
@@ -69,9 +69,9 @@ _PRINTER_FILTERS: Final = _filters(
 )
 
 
-def _connection(name: str, what: str, variable: str) -> Group:
+def _connection(name: str, key: str, variable: str) -> Group:
     url = f"address of the service (default: $VENUE_CONTROL_URL, or {DEFAULT_URL})"
-    file = option(name, "FILE", f"file with the {what} (default: ${variable})")
+    file = option(name, "FILE", f"file with the {key} (default: ${variable})")
     return Group((option("--base-url", "URL", url), file), "the service")
 
 
@@ -79,7 +79,7 @@ _SERVICE: Final = _connection("--api-key-file", "API key", "VENUE_CONTROL_API_KE
 _RETAIL: Final = _connection("--retail-key-file", "retail API key", "VENUE_CONTROL_RETAIL_KEY")
 
 
-def _state(name: str) -> Argument:
+def _state_flag(name: str) -> Argument:
     text = f"list {name} devices only"
     return Argument((f"--{name}",), {
         "dest": "state", "action": "store_const", "const": name, "help": text,
@@ -97,8 +97,10 @@ COMMANDS: Final = (
             _DEVICE_FILTERS,
             repeated("--health", "HEALTH", f"{', '.join(HEALTHS)}; may be repeated",
                      choices=HEALTHS),
-            one_of(*(_state(name) for name in ("online", "offline", "revoked"))),
-            one_of(_RECORDS, flag("--ndjson", "print the records as JSON, one on each line"), _CSV),
+            one_of(*(_state_flag(name) for name in ("online", "offline", "revoked"))),
+            one_of(
+                _JSON_ARRAY, flag("--ndjson", "print the records as JSON, one on each line"), _CSV
+            ),
             _SERVICE,
         ),
         (
@@ -109,11 +111,11 @@ COMMANDS: Final = (
         ),
     ),
     Command("device", "devices.verbs:show", "show a device with its requests and reports",
-            (_DEVICE, _RECORD, _SERVICE)),
+            (_DEVICE, _JSON_OBJECT, _SERVICE)),
     Command(
         "request", "requests.create:create", "request reports from devices",
         (
-            positional("instance", _NAME, nargs="*", metavar="DEVICE"),
+            positional("instance", _DEVICE_HELP, nargs="*", metavar="DEVICE"),
             _KIND,
             flag("--all", "request from every online device; filters apply"),
             _FILTERS,
@@ -142,11 +144,11 @@ COMMANDS: Final = (
     Command(
         "reports", "reports.verbs:list_all", "list reports, newest first",
         (
-            option("--device", "DEVICE", _NAME),
+            option("--device", "DEVICE", _DEVICE_HELP),
             option("--kind", None, "kind of report", choices=KINDS),
             option("--since", "AGE", "maximum age, such as 30m, 12h or 7d (default: 7d)",
                    type=duration(), default=7 * 86_400.0),
-            _RECORDS, _FILTERS, _SERVICE,
+            _JSON_ARRAY, _FILTERS, _SERVICE,
         ),
         (
             "venue-control reports --since 12h",
@@ -158,7 +160,7 @@ COMMANDS: Final = (
         (
             option("--state", None, "state of the printer", dest="printer_state",
                    choices=PRINTER_STATES),
-            one_of(_RECORDS, _CSV), _PRINTER_FILTERS, _SERVICE,
+            one_of(_JSON_ARRAY, _CSV), _PRINTER_FILTERS, _SERVICE,
         ),
         (
             "venue-control printers --state broken",
@@ -177,7 +179,7 @@ COMMANDS: Final = (
             option("--app-version", "V", "version of the agent"),
             option("--search", "TEXT", "words of the name, location, version or newest reports",
                    default=""),
-            one_of(_RECORDS, _CSV), _SERVICE,
+            one_of(_JSON_ARRAY, _CSV), _SERVICE,
         ),
         (
             "venue-control findings",
@@ -186,7 +188,7 @@ COMMANDS: Final = (
         ),
     ),
     Command("alerts list", "devices.alerts:list_all", "list firing alerts, newest first",
-            (option("--location", "ID", "id of a location"), _RECORDS, _SERVICE)),
+            (option("--location", "ID", "id of a location"), _JSON_ARRAY, _SERVICE)),
     Command("alerts acknowledge", "devices.alerts:acknowledge", "acknowledge an alert",
             (positional("id", "id of the alert or its first characters; see `alerts list`"),
              _SERVICE)),
@@ -194,7 +196,7 @@ COMMANDS: Final = (
         "alerts silence", "devices.alerts:silence", "mute matching alerts until a time",
         (
             option("--location", "ID", "id of a location (default: every location)"),
-            option("--device", "DEVICE", f"{_NAME} (default: every device)"),
+            option("--device", "DEVICE", f"{_DEVICE_HELP} (default: every device)"),
             option("--rule", "NAME", "name of a rule, such as offline (default: every rule)"),
             option("--until", "WHEN", "end of the silence, such as 2026-12-01T06:00, in the time"
                    " zone of the location or device (UTC if neither is given)", required=True),
@@ -204,7 +206,7 @@ COMMANDS: Final = (
         ("venue-control alerts silence --location loc-0001 --until 2026-12-01T06:00",),
     ),
     Command("alerts silences", "devices.alerts:list_silences",
-            "list current and planned silences, ordered by their end", (_RECORDS, _SERVICE)),
+            "list current and planned silences, ordered by their end", (_JSON_ARRAY, _SERVICE)),
     Command("alerts unsilence", "devices.alerts:end_silence", "end a silence now",
             (positional("id", "id of the silence or its first characters; see `alerts silences`"),
              _SERVICE)),
@@ -214,7 +216,7 @@ COMMANDS: Final = (
             option("--location", "ID", "id of a location"),
             option("--days", "N", f"the last N days, at most {DAYS_MAX} (default: {DAYS_DEFAULT})",
                    type=within(int, 1, DAYS_MAX), default=DAYS_DEFAULT),
-            one_of(_RECORDS, flag("--csv", "print a CSV row for each incident of a device")),
+            one_of(_JSON_ARRAY, flag("--csv", "print a CSV row for each incident of a device")),
             _SERVICE,
         ),
         (
@@ -229,9 +231,9 @@ COMMANDS: Final = (
             option("--latest", ("DEVICE", "KIND"), "show the newest report of a device", nargs=2),
             option("--against", "OTHER", "show only the differences from this other report"),
             one_of(
-                _RECORD,
+                _JSON_OBJECT,
                 option("--html", "FILE", "write the report as an HTML page"),
-                option("--csv", "LIST", f"print a list of the report as CSV:"
+                option("--csv", "TABLE", f"print a table of the report as CSV:"
                        f" {', '.join(CSV_TABLES)}", choices=CSV_TABLES),
             ),
             _SERVICE,
@@ -280,7 +282,7 @@ COMMANDS: Final = (
                    " _desc", choices=ORDERS, default="initiated_at_desc"),
             option("--limit", "N", f"at most N sales (default: {SALES_LIMIT}; no limit with"
                    " --since, --json or --csv)", type=count),
-            one_of(_RECORDS, _CSV), _RETAIL,
+            one_of(_JSON_ARRAY, _CSV), _RETAIL,
         ),
         (
             "venue-control sales --since 7d",
@@ -289,12 +291,12 @@ COMMANDS: Final = (
     ),
     *(
         Command(f"catalog {name}", f"retail.catalog:{name}", f"list {text}",
-                (one_of(_RECORDS, _CSV), _RETAIL))
-        for name, text in LISTS.items()
+                (one_of(_JSON_ARRAY, _CSV), _RETAIL))
+        for name, text in CATALOG_LISTS.items()
     ),
     Command(
         "catalog good", "retail.catalog:good", "show a good with its variations",
         (positional("id", "id of the good or its first characters; see `catalog goods`"),
-         _RECORD, _RETAIL),
+         _JSON_OBJECT, _RETAIL),
     ),
 )  # fmt: skip

@@ -138,7 +138,7 @@ def _add_command(subparsers: Any, name: str, command: Command) -> None:
         fromfile_prefix_chars="@" if command.reads_files else None,
     )
     parser.is_intermixed = command.is_intermixed
-    parser.set_defaults(verb=command.function)
+    parser.set_defaults(function=command.function)
     for part in command.arguments:
         container: argparse._ActionsContainer = parser
         if isinstance(part, Group) and part.title:

@@ -28,10 +28,10 @@ DATABASE: Final = option(
 _ORGANIZATION: Final = option(
     "--organization", "ID", "organization to use", default=DEFAULT_ORGANIZATION
 )
-_JSON: Final = flag("--json", "print the records as a JSON array")
+_JSON_ARRAY: Final = flag("--json", "print the records as a JSON array")
 _LOCATION_ID: Final = positional("id", "locationId of the location")
 _EMAIL: Final = positional("email", "e-mail address of the user", metavar="EMAIL")
-_ROLE: Final = "owner and manager can change data; viewer can only read"
+_ROLE_HELP: Final = "owner and manager can change data; viewer can only read"
 _ACCESS: Final = repeated(
     "--location", "ID",
     "give access to this location only; may be repeated (default: unchanged; for a new member, all"
@@ -42,7 +42,7 @@ _PASSWORD: Final = option(
     "--password-file", "FILE", "file with the password on its first line; - is standard input"
     " (default: prompt for it)",
 )  # fmt: skip
-_KEY: Final = "id of the key, start of the id, name, or last four characters of the key"
+_KEY_HELP: Final = "id of the key, start of the id, name, or last four characters of the key"
 _CHANNEL: Final = (
     positional("kind", "one word: phone, email, telegram, ...", metavar="KIND"),
     positional("address", "phone number or address", metavar="ADDRESS"),
@@ -106,14 +106,14 @@ COMMANDS: Final = (
         ),
     ),
     Command("keys revoke", "keys:revoke", "revoke an API key",
-            (positional("id", f"{_KEY}; see `keys list`"), DATABASE)),
+            (positional("id", f"{_KEY_HELP}; see `keys list`"), DATABASE)),
     Command("keys list", "keys:list_all", "list API keys", (DATABASE,)),
     Command(
         "users add", "users:add", "add a user to an organization",
         (
             option("--name", "NAME", "name to show in lists (default: the e-mail address)",
                    default=""),
-            option("--role", None, _ROLE, required=True, choices=ROLES),
+            option("--role", None, _ROLE_HELP, required=True, choices=ROLES),
             flag("--known", "add the existing account of the address and keep its password; first"
                  " make sure that the account belongs to this user"),
             _ACCESS, _NEW_LOCATIONS, _PASSWORD, _EMAIL, _ORGANIZATION, DATABASE,
@@ -125,17 +125,17 @@ COMMANDS: Final = (
         ),
     ),
     Command(
-        "users role", "users:role", "change the role or the locations of a member",
+        "users role", "users:change_role", "change the role or the locations of a member",
         (
-            _EMAIL, positional("role", _ROLE, choices=ROLES),
+            _EMAIL, positional("role", _ROLE_HELP, choices=ROLES),
             one_of(_ACCESS, flag("--every-location", "give access to all locations")),
             _NEW_LOCATIONS, _ORGANIZATION, DATABASE,
         ),
     ),
     Command("users remove", "users:remove", "remove a member and revoke the member's keys",
             (_EMAIL, _ORGANIZATION, DATABASE)),
-    Command("users password", "users:password", "set a user's password and end the user's sessions",
-            (_PASSWORD, _EMAIL, DATABASE)),
+    Command("users password", "users:change_password",
+            "set a user's password and end the user's sessions", (_PASSWORD, _EMAIL, DATABASE)),
     Command("users reset-second-factor", "users:reset_second_factor",
             "remove a user's second factor and recovery codes, and end the user's sessions",
             (_EMAIL, DATABASE)),
@@ -168,7 +168,7 @@ COMMANDS: Final = (
         ('venue-control support link --channel "telegram @venue" --asked-by "Ada of support"',),
     ),
     Command("support list", "support.verbs:list_links", "list links, newest first",
-            (_JSON, DATABASE)),
+            (_JSON_ARRAY, DATABASE)),
     Command(
         "support disconnect", "support.verbs:disconnect", "end a link, or revoke an unused token",
         (positional("id", "id of the link or its first characters; see `support list`"), DATABASE),
@@ -199,7 +199,7 @@ COMMANDS: Final = (
                 flag("--of-nobody", "entries of no organization, such as sign-ins of unknown"
                      " users"),
             ),
-            one_of(_JSON, flag("--csv", "print the records as CSV with a header row")),
+            one_of(_JSON_ARRAY, flag("--csv", "print the records as CSV with a header row")),
             DATABASE,
         ),
         (
@@ -221,7 +221,7 @@ COMMANDS: Final = (
         ),
     ),
     Command(
-        "locations name", "locations:name", "name a location or its organization",
+        "locations name", "locations:set_name", "name a location or its organization",
         (
             positional("id", "locationId of the location", nargs="?"),
             positional("name", "name to show in lists and reports"),
@@ -266,7 +266,7 @@ COMMANDS: Final = (
     ),
     Command("retail keys list", "retail.keys:list_all", "list retail API keys", (DATABASE,)),
     Command("retail keys revoke", "retail.keys:revoke", "revoke a retail API key",
-            (positional("id", _KEY), DATABASE)),
+            (positional("id", _KEY_HELP), DATABASE)),
     Command("retail rotate-signing-key", "retail.keys:rotate_signing_key",
             "rotate the signing key and revoke existing access tokens", (DATABASE,)),
     Command(

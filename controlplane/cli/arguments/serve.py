@@ -58,11 +58,11 @@ COMMANDS: Final = (
                    type=within(float, 0, 1_000_000), default=_DEFAULTS.rate_per_s),
             option("--burst", "N", "calls that one API key can send at once", type=count,
                    default=_DEFAULTS.burst),
-            option("--device-report-bytes", "BYTES", "size of the reports that one device can send"
-                   " in a day; 0 means no limit", type=within(int, 0, BYTES_MAX),
+            option("--device-report-bytes", "BYTES", "total size of the reports that one device can"
+                   " send in a day; 0 means no limit", type=within(int, 0, BYTES_MAX),
                    default=_DEFAULTS.device_report_bytes),
-            option("--organization-report-bytes", "BYTES", "size of the reports that all devices of"
-                   " an organization can send in a day; 0 means no limit",
+            option("--organization-report-bytes", "BYTES", "total size of the reports that all"
+                   " devices of an organization can send in a day; 0 means no limit",
                    type=within(int, 0, BYTES_MAX), default=_DEFAULTS.organization_report_bytes),
             option("--keep-reports", "DAYSd", "delete reports and requests after this time, such as"
                    " 90d; the newest report of each kind of a device is kept; forever keeps all"
@@ -77,8 +77,8 @@ COMMANDS: Final = (
             option("--notify-secret-file", "FILE", "file with the secret that signs alert"
                    " notifications: whsec_ and Base64", type=Path),
             option("--smtp", "HOST:PORT", "SMTP server for e-mail notifications of alerts; TLS is"
-                   " required, except at a loopback address; it begins with the connection on"
-                   " port 465, and with STARTTLS on other ports", type=host_port),
+                   " required, except at a loopback address; on port 465 the connection begins"
+                   " with TLS, on other ports STARTTLS is used", type=host_port),
             option("--smtp-from", "ADDRESS", "sender of the e-mails"),
             option("--smtp-user", "NAME", "user at the SMTP server (default: no authentication)"),
             option("--smtp-password-file", "FILE", "file with the password of --smtp-user",

@@ -65,7 +65,10 @@ def count(text: str) -> int:
 
 
 def duration(units: str = "mhd", days_max: int = DAYS_MAX) -> Callable[[str], float]:
-    """Return a parser of durations such as ``12h``. The parser returns seconds."""
+    """Return a parser of durations such as ``12h``. The parser returns seconds.
+
+    ``units`` are the permitted units: minutes, hours and days.
+    """
 
     def read(text: str) -> float:
         match = _DURATION.fullmatch(text)

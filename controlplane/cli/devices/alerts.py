@@ -14,11 +14,11 @@ from controlplane.alerts.operations.messages import (
     SilenceRequest,
     SilencesReply,
 )
-from controlplane.cli.connection import client_of, device_of
+from controlplane.cli.connection import client_of, find_device_id
 from controlplane.cli.devices import fleet
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.cells import Columns, Styled, age, utc_text
-from controlplane.cli.screen.output import print_as, print_records
+from controlplane.cli.screen.output import print_json_or_csv, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import NotFoundError
@@ -28,13 +28,14 @@ ID_LENGTH: Final = 8
 STYLES: Final = {"info": "dim", "warning": "yellow", "critical": "red"}
 
 
-def _state(alert: AlertRecord) -> str:
-    words = {
+def _describe_state(alert: AlertRecord) -> str:
+    states = {
+        "firing": True,
         "flapping": alert.flapping,
         "silenced": alert.silenced,
         "acknowledged": alert.acknowledged_at is not None,
     }
-    return ", ".join(["firing", *(word for word, applies in words.items() if applies)])
+    return ", ".join(state for state, applies in states.items() if applies)
 
 
 COLUMNS: Final[Columns[AlertRecord]] = {
@@ -43,7 +44,7 @@ COLUMNS: Final[Columns[AlertRecord]] = {
     "severity": lambda alert: Styled(alert.severity, STYLES[alert.severity]),
     "name": lambda alert: alert.name,
     "since": lambda alert: age(alert.started_at),
-    "state": _state,
+    "state": _describe_state,
     "detail": lambda alert: alert.detail,
 }
 
@@ -62,8 +63,8 @@ SILENCE_COLUMNS: Final[Columns[SilenceRecord]] = {
 
 def list_all(options: argparse.Namespace) -> int:
     with client_of(options) as client:
-        alerts = _firing(client, options.location)
-    if not print_as(options, alerts):
+        alerts = _firing_alerts(client, options.location)
+    if not print_json_or_csv(options, alerts):
         print_records(alerts, COLUMNS, "No alerts are firing.")
     return 0
 
@@ -80,7 +81,7 @@ def silence(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         body = SilenceRequest(
             location_id=options.location,
-            instance_id=None if options.device is None else device_of(client, options.device),
+            instance_id=None if options.device is None else find_device_id(client, options.device),
             rule=options.rule,
             since=None,
             until=options.until,
@@ -96,7 +97,7 @@ def silence(options: argparse.Namespace) -> int:
 def list_silences(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         silences = _silences(client)
-    if not print_as(options, silences):
+    if not print_json_or_csv(options, silences):
         print_records(silences, SILENCE_COLUMNS, "There are no silences.")
     return 0
 
@@ -122,7 +123,7 @@ def _silences(client: OperationsClient) -> list[SilenceRecord]:
     return list(client.post(fleet.SILENCES, EmptyRequest(), SilencesReply).silences)
 
 
-def _firing(client: OperationsClient, location: str | None = None) -> list[AlertRecord]:
+def _firing_alerts(client: OperationsClient, location: str | None = None) -> list[AlertRecord]:
     try:
         return fleet.firing_alerts(client, location)
     except NotFoundError as error:
@@ -130,7 +131,7 @@ def _firing(client: OperationsClient, location: str | None = None) -> list[Alert
 
 
 def _alert_id(client: OperationsClient, text: str) -> UUID:
-    ids = (alert.id for alert in _firing(client))
+    ids = (alert.id for alert in _firing_alerts(client))
     return _whole_id(text, ids, "alert", "`venue-control alerts list` lists the ids.")
 
 

@@ -34,10 +34,10 @@ class Filters:
         lists = (options.location, options.platform, options.app_version, options.app_version_not)
         return not any((*lists, options.search.split(), self.state))
 
-    def of(self, devices: Iterable[Device]) -> list[Device]:
-        return [device for device in devices if self.admits(device)]
+    def apply(self, devices: Iterable[Device]) -> list[Device]:
+        return [device for device in devices if self.matches(device)]
 
-    def admits(self, device: Device) -> bool:
+    def matches(self, device: Device) -> bool:
         options, version = self.options, device.app_version or ""
         names = {device.location_id.casefold(), (device.location_name or "").casefold()}
         return (
@@ -46,7 +46,7 @@ class Filters:
             and _matches_one({device.platform}, options.platform)
             and _matches_one({version}, options.app_version)
             and version not in options.app_version_not
-            and all(_has(device, word) for word in options.search.casefold().split())
+            and all(_contains(device, word) for word in options.search.casefold().split())
         )
 
 
@@ -64,7 +64,7 @@ def _matches_one(values: set[str], accepted_values: Sequence[str]) -> bool:
     return not accepted_values or not values.isdisjoint(accepted_values)
 
 
-def _has(device: Device, word: str) -> bool:
+def _contains(device: Device, word: str) -> bool:
     texts = (
         device.legacy_install_id,
         device.location_id,

@@ -8,7 +8,7 @@ from agent.presentation.terminal.blocks import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.screen.cells import Styled, age, utc_text
-from controlplane.cli.screen.output import CsvColumns, print_as
+from controlplane.cli.screen.output import CsvColumns, print_json_or_csv
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
 from controlplane.devices.findings.records import (
@@ -21,7 +21,8 @@ from controlplane.devices.findings.records import (
     FindingsRequest,
 )
 
-Line = tuple[FindingEntry, FindingDevice]
+Row = tuple[FindingEntry, FindingDevice]
+"""A row of CSV: a finding at a location, and one of the devices that have it."""
 
 COUNTS_CSV: Final[CsvColumns[FindingRecord]] = {
     "rule": lambda each: each.rule,
@@ -33,20 +34,20 @@ COUNTS_CSV: Final[CsvColumns[FindingRecord]] = {
     "devices30DaysAgo": lambda each: each.trend[0] if each.trend else None,
     "fix": lambda each: each.fix,
 }
-DEVICES_CSV: Final[CsvColumns[Line]] = {
-    "rule": lambda line: line[0].rule,
-    "severity": lambda line: line[0].severity,
-    "locationId": lambda line: line[0].location_id,
-    "locationName": lambda line: line[0].location_name,
-    "device": lambda line: line[1].name,
-    "instanceId": lambda line: line[1].instance_id,
-    "platform": lambda line: line[1].platform,
-    "version": lambda line: line[1].app_version,
-    "health": lambda line: line[1].health,
-    "since": lambda line: utc_text(line[1].since),
-    "lastSeen": lambda line: utc_text(line[1].last_seen),
-    "sentence": lambda line: line[1].sentence,
-    "reportId": lambda line: line[1].report_id,
+DEVICES_CSV: Final[CsvColumns[Row]] = {
+    "rule": lambda row: row[0].rule,
+    "severity": lambda row: row[0].severity,
+    "locationId": lambda row: row[0].location_id,
+    "locationName": lambda row: row[0].location_name,
+    "device": lambda row: row[1].name,
+    "instanceId": lambda row: row[1].instance_id,
+    "platform": lambda row: row[1].platform,
+    "version": lambda row: row[1].app_version,
+    "health": lambda row: row[1].health,
+    "since": lambda row: utc_text(row[1].since),
+    "lastSeen": lambda row: utc_text(row[1].last_seen),
+    "sentence": lambda row: row[1].sentence,
+    "reportId": lambda row: row[1].report_id,
 }
 
 
@@ -72,7 +73,7 @@ def show(options: argparse.Namespace) -> int:
 
 def _show_counts(options: argparse.Namespace, reply: FindingsReply) -> int:
     present_findings = [each for each in reply.findings if each.device_count]
-    if print_as(options, present_findings, COUNTS_CSV):
+    if print_json_or_csv(options, present_findings, COUNTS_CSV):
         return 0
     from controlplane.cli.screen import tables  # rich is slow to import
 
@@ -91,13 +92,13 @@ def _show_counts(options: argparse.Namespace, reply: FindingsReply) -> int:
         [tables.text_of(each.title) for each in present_findings],
         "No findings in recent reports.",
     )
-    tables.print_note(_unknown(reply.unknown_count, reply.device_count))
+    tables.print_note(_describe_unknown(reply.unknown_count, reply.device_count))
     return 0
 
 
 def _show_devices(options: argparse.Namespace, reply: FindingDevicesReply) -> int:
-    lines = [(entry, each) for entry in reply.entries for each in entry.devices]
-    if print_as(options, lines if options.csv else reply.entries, DEVICES_CSV):
+    rows = [(entry, each) for entry in reply.entries for each in entry.devices]
+    if print_json_or_csv(options, rows if options.csv else reply.entries, DEVICES_CSV):
         return 0
     from controlplane.cli.screen import tables  # rich is slow to import
 
@@ -112,21 +113,21 @@ def _show_devices(options: argparse.Namespace, reply: FindingDevicesReply) -> in
             )
             for each in reply.entries
         ],
-        [tables.text_of(_names(each)) for each in reply.entries],
+        [tables.text_of(_describe_devices(each)) for each in reply.entries],
         "No new findings." if options.new else "No devices have this finding.",
     )
-    tables.print_note(_unknown(reply.unknown_count, None))
+    tables.print_note(_describe_unknown(reply.unknown_count, None))
     return 0
 
 
-def _names(entry: FindingEntry) -> str:
+def _describe_devices(entry: FindingEntry) -> str:
     if entry.device_count == 1:
         (device,) = entry.devices
         return f"{device.name}: {device.sentence}"
     return f"{', '.join(each.name for each in entry.devices)}: {entry.title}"
 
 
-def _unknown(count: int, total: int | None) -> str:
+def _describe_unknown(count: int, total: int | None) -> str:
     devices = counted(count, "device") if total is None else f"{count} of {total} devices"
     reason = "no recent report from these devices could contain them"
     return f"The findings of {devices} are unknown: {reason}."

@@ -77,13 +77,15 @@ def healths(client: OperationsClient, search: str = "") -> dict[UUID, Health] | 
     Returns None if the service has no list of healths.
     """
 
-    def page(cursor: str | None) -> HealthsReply:
+    def fetch_page(cursor: str | None) -> HealthsReply:
         body = HealthsRequest(search=search or None, cursor=cursor, size=HEALTHS_PAGE_MAX)
         return client.post(HEALTHS, body, HealthsReply)
 
     try:
         return {
-            device.instance_id: device.health for reply in _pages(page) for device in reply.devices
+            device.instance_id: device.health
+            for reply in _pages(fetch_page)
+            for device in reply.devices
         }
     except NotFoundError:
         return None
@@ -92,29 +94,29 @@ def healths(client: OperationsClient, search: str = "") -> dict[UUID, Health] | 
 def printers(
     client: OperationsClient, state: PrinterStateName | None, search: str
 ) -> list[PrinterRecord]:
-    def page(cursor: str | None) -> PrintersReply:
+    def fetch_page(cursor: str | None) -> PrintersReply:
         body = PrintersRequest(state=state, search=search or None, cursor=cursor, size=PAGE_MAX)
         return client.post(PRINTERS, body, PrintersReply)
 
-    return [printer for reply in _pages(page) for printer in reply.printers]
+    return [printer for reply in _pages(fetch_page) for printer in reply.printers]
 
 
 def incidents(client: OperationsClient, location: str | None, days: int) -> list[IncidentRecord]:
-    def page(cursor: str | None) -> IncidentsReply:
+    def fetch_page(cursor: str | None) -> IncidentsReply:
         body = IncidentsRequest(
             location=location, days=days, cursor=cursor, size=INCIDENTS_PAGE_MAX
         )
         return client.post(INCIDENTS, body, IncidentsReply)
 
-    return [incident for reply in _pages(page) for incident in reply.incidents]
+    return [incident for reply in _pages(fetch_page) for incident in reply.incidents]
 
 
 def firing_alerts(client: OperationsClient, location: str | None) -> list[AlertRecord]:
-    def page(cursor: str | None) -> AlertsReply:
+    def fetch_page(cursor: str | None) -> AlertsReply:
         body = AlertsRequest(open=True, location=location, cursor=cursor, size=ALERTS_PAGE_MAX)
         return client.post(ALERTS, body, AlertsReply)
 
-    return [alert for reply in _pages(page) for alert in reply.alerts]
+    return [alert for reply in _pages(fetch_page) for alert in reply.alerts]
 
 
 def findings(client: OperationsClient, body: FindingsRequest) -> FindingsReply:
@@ -124,11 +126,11 @@ def findings(client: OperationsClient, body: FindingsRequest) -> FindingsReply:
 def finding_devices(client: OperationsClient, body: FindingDevicesRequest) -> FindingDevicesReply:
     """Return all pages as one reply."""
 
-    def page(cursor: str | None) -> FindingDevicesReply:
+    def fetch_page(cursor: str | None) -> FindingDevicesReply:
         limits = {"cursor": cursor, "size": FINDINGS_PAGE_MAX, "devices": DEVICES_MAX}
         return client.post(FINDING_DEVICES, body.model_copy(update=limits), FindingDevicesReply)
 
-    replies = list(_pages(page))
+    replies = list(_pages(fetch_page))
     entries = tuple(each for reply in replies for each in reply.entries)
     return replies[0].model_copy(update={"entries": entries, "next_cursor": None})
 
@@ -136,20 +138,20 @@ def finding_devices(client: OperationsClient, body: FindingDevicesRequest) -> Fi
 def reports(client: OperationsClient, request: ReportsRequest) -> list[ListedReport] | None:
     """Return the reports, newest first, or None if the service has no such list."""
 
-    def page(cursor: str | None) -> ReportsReply:
+    def fetch_page(cursor: str | None) -> ReportsReply:
         body = request.model_copy(update={"cursor": cursor, "size": PAGE_MAX})
         return client.post(REPORTS, body, ReportsReply)
 
     try:
-        return [report for reply in _pages(page) for report in reply.reports]
+        return [report for reply in _pages(fetch_page) for report in reply.reports]
     except NotFoundError:
         return None
 
 
-def _pages(page: Callable[[str | None], Reply]) -> Iterator[Reply]:
+def _pages(fetch_page: Callable[[str | None], Reply]) -> Iterator[Reply]:
     cursor = None
     while True:
-        reply = page(cursor)
+        reply = fetch_page(cursor)
         yield reply
         cursor = reply.next_cursor
         if cursor is None:

@@ -10,30 +10,31 @@ from agent.presentation.terminal.blocks import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.screen.cells import Styled, utc_text
-from controlplane.cli.screen.output import CsvColumns, print_as
+from controlplane.cli.screen.output import CsvColumns, print_json_or_csv
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
 from controlplane.devices.incidents.records import DeviceIncidentRecord, IncidentRecord
 
-Line = tuple[IncidentRecord, DeviceIncidentRecord]
+Row = tuple[IncidentRecord, DeviceIncidentRecord]
+"""A row of CSV: an incident of a location, and the incident of one of its devices."""
 
-CSV: Final[CsvColumns[Line]] = {
-    "beganAt": lambda line: _utc(line[1].began_at),
-    "endedAt": lambda line: _utc(line[1].ended_at),
-    "downtimeSeconds": lambda line: line[1].downtime_seconds,
-    "count": lambda line: line[1].count,
-    "cause": lambda line: line[1].cause,
-    "device": lambda line: line[1].name,
-    "instanceId": lambda line: line[1].instance_id,
-    "locationId": lambda line: line[0].location_id,
-    "locationName": lambda line: line[0].location_name,
-    "sharedBy": lambda line: line[0].device_count,
-    "of": lambda line: line[0].observer_count,
-    "sharedBeganAt": lambda line: _utc(line[0].began_at),
-    "sharedCause": lambda line: line[0].cause,
-    "suspect": lambda line: line[0].suspect,
-    "evidence": lambda line: line[1].evidence,
-    "clockCorrectionSeconds": lambda line: line[1].clock_correction_seconds,
+CSV: Final[CsvColumns[Row]] = {
+    "beganAt": lambda row: _utc(row[1].began_at),
+    "endedAt": lambda row: _utc(row[1].ended_at),
+    "downtimeSeconds": lambda row: row[1].downtime_seconds,
+    "count": lambda row: row[1].count,
+    "cause": lambda row: row[1].cause,
+    "device": lambda row: row[1].name,
+    "instanceId": lambda row: row[1].instance_id,
+    "locationId": lambda row: row[0].location_id,
+    "locationName": lambda row: row[0].location_name,
+    "sharedBy": lambda row: row[0].device_count,
+    "of": lambda row: row[0].observer_count,
+    "sharedBeganAt": lambda row: _utc(row[0].began_at),
+    "sharedCause": lambda row: row[0].cause,
+    "suspect": lambda row: row[0].suspect,
+    "evidence": lambda row: row[1].evidence,
+    "clockCorrectionSeconds": lambda row: row[1].clock_correction_seconds,
 }
 
 
@@ -43,12 +44,12 @@ def list_all(options: argparse.Namespace) -> int:
             incidents = fleet.incidents(client, options.location, options.days)
         except NotFoundError as error:
             raise CommandError("this service has no list of incidents") from error
-    lines = [
+    rows = [
         (incident, device_incident)
         for incident in incidents
         for device_incident in incident.incidents
     ]
-    if not print_as(options, lines if options.csv else incidents, CSV):
+    if not print_json_or_csv(options, rows if options.csv else incidents, CSV):
         _print(incidents, options.days)
     return 0
 

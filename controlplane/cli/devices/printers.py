@@ -4,12 +4,13 @@ import argparse
 from collections import Counter
 from typing import Final
 
+from agent.presentation.humanize import counted
 from agent.presentation.terminal.blocks import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of
 from controlplane.cli.screen.cells import age, status, utc_text
-from controlplane.cli.screen.output import CsvColumns, print_as
+from controlplane.cli.screen.output import CsvColumns, print_json_or_csv
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
 from controlplane.devices.overview.records import PrinterRecord
@@ -36,8 +37,8 @@ def list_all(options: argparse.Namespace) -> int:
             raise CommandError("this service has no list of printers") from error
     options.search = ""  # the service has applied the search
     filters = Filters(options)
-    printers = [printer for printer in printers if filters.admits(printer.device)]
-    if print_as(options, printers, CSV):
+    printers = [printer for printer in printers if filters.matches(printer.device)]
+    if print_json_or_csv(options, printers, CSV):
         return 0
     _print(printers)
     return 0
@@ -63,6 +64,5 @@ def _print(printers: list[PrinterRecord]) -> None:
     )
     if printers:
         counts = Counter(printer.state for printer in printers)
-        noun = "printer" if len(printers) == 1 else "printers"
         states = ", ".join(f"{count} {state}" for state, count in counts.items())
-        tables.print_note(f"{len(printers)} {noun}: {states}")
+        tables.print_note(f"{counted(len(printers), 'printer')}: {states}")

@@ -12,19 +12,20 @@ from agent.presentation.plain_text import plain
 from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRequest
 from controlplane.cli.arguments.client import HEALTHS
-from controlplane.cli.connection import client_of, device_of
+from controlplane.cli.connection import client_of, find_device_id
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of, state_of
 from controlplane.cli.devices.fleet import ListedDevice
 from controlplane.cli.devices.timeline import timeline_lines
 from controlplane.cli.screen.cells import Cell, age, status, utc_text
 from controlplane.cli.screen.confirmation import confirm
-from controlplane.cli.screen.output import CsvColumns, print_as, print_records
+from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 
 CUT = "There are more devices than this command reads."
 VERSIONS_MAX = 4
+"""Maximum number of versions in the line below the table."""
 CSV: Final[CsvColumns[Device]] = {
     "instanceId": lambda device: device.instance_id,
     "name": lambda device: device.legacy_install_id,
@@ -54,7 +55,7 @@ def list_all(options: argparse.Namespace) -> int:
         options.search = ""  # the service has applied the search, also to the newest reports
     devices = [
         ListedDevice(**dict(device), health=(healths or {}).get(device.instance_id))
-        for device in Filters(options).of(devices_of_service)
+        for device in Filters(options).apply(devices_of_service)
         if matching is None or device.instance_id in matching
     ]
     if options.health:
@@ -62,7 +63,7 @@ def list_all(options: argparse.Namespace) -> int:
     if options.ndjson:
         for device in devices:
             print(json.dumps(to_plain(device)))
-    elif not print_as(options, devices, CSV):
+    elif not print_json_or_csv(options, devices, CSV):
         print_devices(devices, is_cut=is_cut, all_count=len(devices_of_service))
         return 0
     if is_cut:
@@ -101,7 +102,7 @@ def print_devices(devices: Sequence[Device], *, is_cut: bool, all_count: int | N
 def show(options: argparse.Namespace) -> int:
     """Show the device with the newest page of its requests and reports."""
     with client_of(options) as client:
-        instance_id = device_of(client, options.instance)
+        instance_id = find_device_id(client, options.instance)
         detail = client.device(DeviceDetailRequest(instance_id=instance_id))
         days = () if options.json else timeline_lines(client, instance_id)
     if options.json:
@@ -148,7 +149,7 @@ def revoke(options: argparse.Namespace) -> int:
     Only a new enrollment binds the device again.
     """
     with client_of(options) as client:
-        body = RevokeRequest(instance_id=device_of(client, options.instance))
+        body = RevokeRequest(instance_id=find_device_id(client, options.instance))
         if not options.yes:
             _confirm(client, body)
         client.revoke(body)

@@ -7,6 +7,7 @@ from typing import Final
 
 from rich.text import Text
 
+from agent.presentation.humanize import counted
 from controlplane.analytics.messages import FinancialSummary
 from controlplane.cli.screen.cells import NONE
 from controlplane.cli.screen.tables import console, fits, is_piped, print_lines, print_rows, text_of
@@ -45,9 +46,10 @@ COUNTS: Final[Sequence[tuple[str, Callable[[Figures], int]]]] = (
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """The net of today and of yesterday until the same local time, by currency.
+    """The net of today and of yesterday until the same local time.
 
-    ``until`` is this time, such as "until 14:30". ``nets`` is None if there are too many locations.
+    ``nets`` has both amounts in cents, by currency. It is None if there are too many locations.
+    ``until`` describes the time, such as "until 14:30".
     """
 
     nets: Mapping[str, tuple[int, int]] | None
@@ -92,9 +94,10 @@ def _today(windows: Sequence[Window], pulses: Sequence[VenuePulse]) -> Today:
     if not pulses:
         return Today(None, "")
     nets: dict[str, tuple[int, int]] = {}
-    for currency in (currency for pulse in pulses for currency in pulse.currencies):
-        today, yesterday = nets.get(currency.currency, (0, 0))
-        nets[currency.currency] = today + currency.today_cents, yesterday + currency.yesterday_cents
+    for pulse in pulses:
+        for sums in pulse.currencies:
+            today, yesterday = nets.get(sums.currency, (0, 0))
+            nets[sums.currency] = today + sums.today_cents, yesterday + sums.yesterday_cents
     now = datetime.now(UTC)
     times = {f"{now.astimezone(clock_of(window.time_zone).zone):%H:%M}" for window in windows}
     return Today(nets, f"until {times.pop()}" if len(times) == 1 else "until the same time")
@@ -119,7 +122,7 @@ def _print_currency(
     if today is None:
         _print_comparison((currency, "now", "before", "change"), rows)
     else:
-        rows = list(_compared(currency, rows, today))
+        rows = list(_rows_of_today(currency, rows, today))
         _print_comparison((currency, "today", "yesterday", "change"), rows)
         other_figures = "all other figures" if today.nets else "all figures"
         net = f"net {today.until}; " if today.nets else ""
@@ -137,7 +140,7 @@ def _print_comparison(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) 
     print_rows(headings, rows, "")
 
 
-def _compared(
+def _rows_of_today(
     currency: str, rows: Sequence[tuple[str, ...]], today: Today
 ) -> Iterator[tuple[str, ...]]:
     """Yield a row with the net of today and of yesterday until the same time, then ``rows``.
@@ -148,7 +151,7 @@ def _compared(
     if today.nets is not None:
         net, net_before = today.nets.get(currency, (0, 0))
         amounts = format_amount(net, currency), format_amount(net_before, currency)
-        yield f"net {today.until}", *amounts, _change(net, net_before)
+        yield f"net {today.until}", *amounts, _format_change(net, net_before)
     for name, now, before, _ in rows:
         yield name, now, before, ""
 
@@ -162,25 +165,25 @@ def _money_row(
 ) -> tuple[str, str, str, str]:
     values = [None if figures is None else value(figures) for figures in (now, before)]
     cells = [
-        _unknown(name, figures) if amount is None else format_amount(round(amount), currency)
+        _format_missing(name, figures) if amount is None else format_amount(round(amount), currency)
         for figures, amount in zip((now, before), values, strict=True)
     ]
-    return name, cells[0], cells[1], _change(*values)
+    return name, cells[0], cells[1], _format_change(*values)
 
 
 def _count_row(
     name: str, value: Callable[[Figures], int], now: Figures | None, before: Figures | None
 ) -> tuple[str, str, str, str]:
     values = [0 if figures is None else value(figures) for figures in (now, before)]
-    return name, str(values[0]), str(values[1]), _change(*values)
+    return name, str(values[0]), str(values[1]), _format_change(*values)
 
 
-def _unknown(name: str, figures: Figures | None) -> str:
+def _format_missing(name: str, figures: Figures | None) -> str:
     """Return the text of a missing amount: a dash if there were no sales, otherwise ``unknown``."""
     return NONE if figures is None or name == "average sale" else UNKNOWN
 
 
-def _change(now: float | None, before: float | None) -> str:
+def _format_change(now: float | None, before: float | None) -> str:
     if now is None or not before:
         return ""
     percent = 100 * (now - before) / abs(before)
@@ -216,22 +219,18 @@ def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
     if count := coverage.missing_sale_snapshot_count:
         amount = format_money(coverage.missing_sale_snapshot_cents, currency)
         yield (
-            f"{_many(count, 'sale')} of {amount} without lines: included, but not in sums by"
+            f"{counted(count, 'sale')} of {amount} without lines: included, but not in sums by"
             " article."
         )
     if count := coverage.unresolved_imported_order_count:
         amount = format_money(coverage.unresolved_imported_order_cents, currency)
-        yield f"{_many(count, 'unresolved order')} of {amount}: not included."
+        yield f"{counted(count, 'unresolved order')} of {amount}: not included."
     if count := coverage.sale_unknown_tax_line_count:
-        yield f"{_many(count, 'sale line')} with an unknown tax."
+        yield f"{counted(count, 'sale line')} with an unknown tax."
     if count := coverage.undated_refund_payment_count:
         amount = format_money(coverage.undated_refund_cents, currency)
-        yield f"{_many(count, 'refund')} of {amount} without a date: not subtracted."
+        yield f"{counted(count, 'refund')} of {amount} without a date: not subtracted."
     if count := coverage.refund_unknown_components_count:
-        yield f"{_many(count, 'refund')} of which only the amount is known: counted as goods."
+        yield f"{counted(count, 'refund')} of which only the amount is known: counted as goods."
     if count := coverage.refund_unknown_tax_count:
-        yield f"{_many(count, 'refund')} with an unknown tax."
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+        yield f"{counted(count, 'refund')} with an unknown tax."

@@ -12,7 +12,7 @@ from agent.presentation.changes.change import Changes
 from agent.presentation.changes.changes import changes_between
 from agent.presentation.plain_text import plain
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
-from controlplane.cli.connection import client_of, device_of, newest_reports, report_of
+from controlplane.cli.connection import client_of, find_device_id, find_report_id, newest_reports
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
@@ -22,7 +22,7 @@ REPORTS_COMPARED: Final = 2
 def latest(options: argparse.Namespace) -> int:
     """Compare the two newest reports of a kind. Failed reports have no content and are skipped."""
     with client_of(options) as client:
-        reports = newest_reports(client, device_of(client, options.instance), lambda _: True)
+        reports = newest_reports(client, find_device_id(client, options.instance), lambda _: True)
         report_ids = (
             report.report_id
             for report in reports
@@ -43,7 +43,7 @@ def latest(options: argparse.Namespace) -> int:
 
 def show_against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
     """Print the changes between ``report_id`` and the report of --against, from old to new."""
-    other_id = report_of(client, options.against)
+    other_id = find_report_id(client, options.against)
     reports = [
         client.report(ReportDetailRequest(report_id=compared_id))
         for compared_id in (report_id, other_id)

@@ -17,10 +17,10 @@ from agent.wire.vocabulary import Kind
 from controlplane.cli.arguments.client import KINDS
 from controlplane.cli.connection import (
     client_of,
-    device_named,
-    device_of,
+    find_device,
+    find_device_id,
+    find_report_id,
     newest_reports,
-    report_of,
 )
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of
@@ -38,17 +38,17 @@ DeviceReports = list[tuple[Device, ReportSummary]]
 def list_all(options: argparse.Namespace) -> int:
     """List reports.
 
-    The contract has no list of all reports. If the service has no such list, the reports of each
-    device are read.
+    The list of all reports is an operation of this service, not of the contract. If a different
+    service lacks it, the reports are read device by device.
     """
     since = datetime.now(UTC) - timedelta(seconds=options.since)
     with client_of(options) as client:
-        devices = Filters(options).of(client.devices()[0])
+        devices = Filters(options).apply(client.devices()[0])
         if options.device is not None:
-            devices = [device_named(options.device, devices)]
-        pairs = _listed(client, devices, since, options)
+            devices = [find_device(options.device, devices)]
+        pairs = _read_list_of_service(client, devices, since, options)
         if pairs is None:
-            pairs = _fetch_reports(client, devices, since, options.kind)
+            pairs = _read_each_device(client, devices, since, options.kind)
     if options.json:
         records = [
             {**to_plain(report), "instanceId": str(device.instance_id)} for device, report in pairs
@@ -59,7 +59,7 @@ def list_all(options: argparse.Namespace) -> int:
     return 0
 
 
-def _listed(
+def _read_list_of_service(
     client: OperationsClient, devices: list[Device], since: datetime, options: argparse.Namespace
 ) -> DeviceReports | None:
     """Return the reports with their headlines, or None if the service has no list of reports."""
@@ -105,8 +105,11 @@ def show(options: argparse.Namespace) -> int:
     if options.against is not None and (options.html is not None or options.csv is not None):
         raise UsageError("--against cannot be used with --html or --csv, only with --json")
     with client_of(options) as client:
-        report_id = _latest(client, *options.latest) if options.latest else None
-        report_id = report_id or report_of(client, options.id)
+        report_id = (
+            _latest_report_id(client, *options.latest)
+            if options.latest
+            else find_report_id(client, options.id)
+        )
         if options.against is not None:
             return show_against(client, report_id, options)
         report = client.report(ReportDetailRequest(report_id=report_id))
@@ -121,7 +124,7 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _fetch_reports(
+def _read_each_device(
     client: OperationsClient, devices: list[Device], since: datetime, kind: Kind | None
 ) -> DeviceReports:
     """Return the reports of these devices created at ``since`` or later, newest first."""
@@ -136,10 +139,10 @@ def _fetch_reports(
     return sorted(pairs, key=lambda pair: pair[1].created_at, reverse=True)
 
 
-def _latest(client: OperationsClient, name: str, kind: str) -> UUID:
+def _latest_report_id(client: OperationsClient, name: str, kind: str) -> UUID:
     if kind not in KINDS:
         raise UsageError(f"{kind!r} is not a kind of report: use {' or '.join(KINDS)}")
-    reports = newest_reports(client, device_of(client, name), lambda _: True)
+    reports = newest_reports(client, find_device_id(client, name), lambda _: True)
     for report in reports:
         if report.kind == kind:
             return report.report_id
@@ -165,7 +168,7 @@ def _write_csv(report: ReportDetail, table: str) -> None:
     if table not in tables_of(payload):
         table_names = ", ".join(tables_of(payload))
         raise UsageError(
-            f"a report of kind {report.kind} has no list {table}: use one of {table_names}"
+            f"a report of kind {report.kind} has no table {table}: use one of {table_names}"
         )
     write_exactly(report_csv(payload, table))
 

@@ -65,7 +65,7 @@ class RequestBatch:
     """Creates a request for each device and polls it until it is finished.
 
     After an interruption (Ctrl-C), ``requests`` has each request with its last known status.
-    ``is_unreachable`` is whether the service was unreachable at the last poll.
+    ``is_unreachable`` is true if the service was unreachable at the last poll.
 
     Args:
         on_change: Called after each change of a request.
@@ -99,7 +99,7 @@ class RequestBatch:
         return Counter(request.status for request in self.requests)
 
     @property
-    def open(self) -> list[DeviceRequest]:
+    def open_requests(self) -> list[DeviceRequest]:
         return [request for request in self.requests if not request.is_over]
 
     def create(self, devices: Iterable[Device]) -> None:
@@ -114,15 +114,16 @@ class RequestBatch:
                 the first poll.
         """
         remaining = deque(devices)
-        while remaining or self.open:
-            while remaining and (at_once is None or len(self.open) < at_once):
+        while remaining or self.open_requests:
+            while remaining and (at_once is None or len(self.open_requests) < at_once):
                 self._create(remaining.popleft())
-            if waiting := self.open:
+            if waiting := self.open_requests:
                 self._poll(min(waiting, key=lambda entry: entry.next_poll_s))
 
     def _create(self, device: Device) -> None:
-        request, is_sent = DeviceRequest(device), False
+        request = DeviceRequest(device)
         body = CreateRequestRequest(instance_id=device.instance_id, kind=self._kind)
+        is_sent = False
         try:
             if self._skip is not None and self._has_open_request(device):
                 self._skip(device)
@@ -135,8 +136,9 @@ class RequestBatch:
             status = error.status if isinstance(error, RefusedError) else None
             if self._raises or (status not in ABOUT_ONE_DEVICE and not self.requests):
                 raise
-            is_possible = is_sent and status is None
-            outcome = "possibly requested" if is_possible else "not requested"
+            # Without a reply, it is unknown whether the service created the request.
+            is_unknown = is_sent and status is None
+            outcome = "possibly requested" if is_unknown else "not requested"
             request.trouble = f"{outcome}: {error}"
         self.requests.append(request)
         self._on_change(request)
@@ -152,7 +154,7 @@ class RequestBatch:
         if request.reply is None:
             return  # the request was not created
         time.sleep(max(0.0, request.next_poll_s - time.monotonic()))
-        interval_s = max(self._poll_s, len(self.open) / POLLS_PER_S)
+        interval_s = max(self._poll_s, len(self.open_requests) / POLLS_PER_S)
         request.next_poll_s = time.monotonic() + interval_s
         before = request.status, request.trouble
         try:

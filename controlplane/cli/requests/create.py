@@ -8,7 +8,7 @@ from pathlib import Path
 from agent.presentation.humanize import format_seconds
 from agent.presentation.plain_text import plain
 from agent.wire.operator_operations import CreateRequestReply, Device, DeviceDetailRequest
-from controlplane.cli.connection import client_of, device_of
+from controlplane.cli.connection import client_of, find_device_id
 from controlplane.cli.devices.filters import state_of
 from controlplane.cli.requests import pending
 from controlplane.cli.requests.batch import DeviceRequest, RequestBatch
@@ -39,7 +39,7 @@ def _request_one(options: argparse.Namespace) -> int:
             print(f"request {request.reply.request_id} {request.status}", flush=True)
 
     with client_of(options, progress) as client:
-        body = DeviceDetailRequest(instance_id=device_of(client, options.instance[0]))
+        body = DeviceDetailRequest(instance_id=find_device_id(client, options.instance[0]))
         device = client.device(body).device
         batch = RequestBatch(client, options.kind, on_change, raises=True)
         batch.create([device])
@@ -52,13 +52,13 @@ def _request_one(options: argparse.Namespace) -> int:
             with progress:
                 progress.show(f"{device.legacy_install_id}: {request.status}")
                 batch.wait()
-            return _finish_one(client, request, options)
+            return _print_result(client, request, options)
         except KeyboardInterrupt:
-            _note_what_continues(batch.requests)
+            _note_continuing_requests(batch.requests)
             return EXIT_INTERRUPTED
 
 
-def _finish_one(
+def _print_result(
     client: OperationsClient, request: DeviceRequest, options: argparse.Namespace
 ) -> int:
     from controlplane.cli.requests import results  # rich is slow to import
@@ -83,12 +83,12 @@ def _request_many(options: argparse.Namespace) -> int:
         if not selection.devices:
             raise CommandError("no device is left to request a report from")
         count = len(selection.devices)
-        question = f"Request a {options.kind} report from {count} devices?"
+        question = f"Request {options.kind} reports from {count} devices?"
         confirmation.confirm(question, is_sure=options.yes or count <= confirmation.CONFIRM_ABOVE)
-        return _run(client, progress, selection, options)
+        return _run_batch(client, progress, selection, options)
 
 
-def _run(
+def _run_batch(
     client: OperationsClient,
     progress: Progress,
     selection: Selection,
@@ -98,7 +98,7 @@ def _run(
     skipped_devices: list[Device] = []
 
     def on_change(request: DeviceRequest) -> None:
-        progress.show(_progress_of(batch, total - len(skipped_devices)))
+        progress.show(_describe_progress(batch, total - len(skipped_devices)))
         if request.is_over:
             done_count = sum(created.is_over for created in batch.requests)
             name, outcome = request.device.legacy_install_id, request.trouble or request.status
@@ -120,14 +120,14 @@ def _run(
         left_out.leave_out(device, "already open")
     for line in left_out.lines():
         progress.write_line(line)
-    is_good = _finish(client, progress, batch, options)
+    is_good = _print_results(client, progress, batch, options)
     if is_interrupted:
-        _note_what_continues(batch.open)
+        _note_continuing_requests(batch.open_requests)
         return EXIT_INTERRUPTED
     return 0 if is_good and batch.requests else 1
 
 
-def _finish(
+def _print_results(
     client: OperationsClient, progress: Progress, batch: RequestBatch, options: argparse.Namespace
 ) -> bool:
     """Print the results.
@@ -149,7 +149,7 @@ def _finish(
     return all(result.is_good for result in request_results)
 
 
-def _progress_of(batch: RequestBatch, total: int) -> str:
+def _describe_progress(batch: RequestBatch, total: int) -> str:
     """Return ``12 of 40 done · 3 running, 20 queued``."""
     counts = batch.counts()
     done_count = sum(request.is_over for request in batch.requests)
@@ -178,7 +178,7 @@ def _note_if_offline(device: Device, reply: CreateRequestReply) -> None:
     )
 
 
-def _note_what_continues(requests: list[DeviceRequest]) -> None:
+def _note_continuing_requests(requests: list[DeviceRequest]) -> None:
     replies = [request.reply for request in requests if request.reply is not None]
     if not replies:
         return

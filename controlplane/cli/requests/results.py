@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.presentation.headline import headline_of
+from agent.presentation.humanize import counted
 from agent.presentation.severity import Severity
 from agent.presentation.terminal.blocks import STYLES
 from agent.wire.codec import encode_indented
@@ -14,12 +15,13 @@ from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import location_of
 from controlplane.cli.requests.batch import DeviceRequest
 from controlplane.cli.screen.cells import NONE, status
-from controlplane.cli.screen.tables import print_note, print_rows_and_sentences, text_of
+from controlplane.cli.screen.tables import SHORT_ID, print_note, print_rows_and_sentences, text_of
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+", re.ASCII)
 NAME_MAX: Final = 60
+"""Maximum number of characters of a device's name in the name of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +79,14 @@ def print_results(results: list[Result]) -> None:
     headings = ("device", "location", "outcome", "report", "headline")
     print_rows_and_sentences(headings, rows, sentences, "No report was requested.")
     if results:
-        print_note(_counted(results))
+        print_note(_summary(results))
 
 
-def _counted(results: list[Result]) -> str:
+def _summary(results: list[Result]) -> str:
     """Return ``12 devices: 10 completed, 2 expired``."""
     counts = Counter(result.request.outcome for result in results).most_common()
-    noun = "device" if len(results) == 1 else "devices"
-    return f"{len(results)} {noun}: {', '.join(f'{count} {word}' for word, count in counts)}"
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts)
+    return f"{counted(len(results), 'device')}: {outcomes}"
 
 
 def save(result: Result, directory: Path) -> None:
@@ -95,7 +97,7 @@ def save(result: Result, directory: Path) -> None:
 
     report, device = result.report, result.request.device
     name = _UNSAFE.sub("_", device.legacy_install_id)[:NAME_MAX].strip("._") or "device"
-    stem = f"{name}-{str(device.instance_id)[:8]}-{report.kind}"
+    stem = f"{name}-{str(device.instance_id)[:SHORT_ID]}-{report.kind}"
     try:
         directory.mkdir(parents=True, exist_ok=True)
         record = encode_indented(report) + "\n"

@@ -7,8 +7,9 @@ from typing import Final, Literal, get_args
 
 from agent.wire.operator_operations import Device
 from agent.wire.vocabulary import Kind
-from controlplane.cli.connection import device_named
+from controlplane.cli.connection import find_device
 from controlplane.cli.devices.filters import Filters, state_of
+from controlplane.cli.screen.cells import shorten_list
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
@@ -21,6 +22,7 @@ REASONS: Final[dict[Reason, str]] = {
 }
 KINDS: Final = frozenset(get_args(Kind))
 NAMED_MAX: Final = 5
+"""Maximum number of devices that a line names."""
 
 
 @dataclass(slots=True)
@@ -35,7 +37,7 @@ class Selection:
 
     def lines(self) -> list[str]:
         return [
-            f"left out, {REASONS[reason]}: {len(devices)} ({_named(devices)})"
+            f"left out, {REASONS[reason]}: {len(devices)} ({_list_names(devices)})"
             for reason, devices in self.left_out.items()
         ]
 
@@ -49,7 +51,7 @@ def select(options: argparse.Namespace, devices: Sequence[Device]) -> Selection:
     """Return the devices that get a request. Raises CommandError."""
     selection = Selection([])
     for device in selected_devices(options, devices):
-        if reason := _reason_against(device, options.kind):
+        if reason := _reason_to_leave_out(device, options.kind):
             selection.leave_out(device, reason)
         else:
             selection.devices.append(device)
@@ -60,7 +62,7 @@ def listed_devices(client: OperationsClient) -> Sequence[Device]:
     """Return all devices. Raises CommandError if there are more than the client reads."""
     devices, is_cut = client.devices()
     if is_cut:
-        raise CommandError("there are too many devices to read: select them by name")
+        raise CommandError("there are too many devices to read: name one device at a time")
     return devices
 
 
@@ -70,20 +72,22 @@ def selected_devices(options: argparse.Namespace, devices: Sequence[Device]) -> 
     if options.instance:
         if options.all or not filters.is_empty:
             raise UsageError("use either names of devices, or --all and filters")
-        return list(dict.fromkeys(device_named(instance, devices) for instance in options.instance))
+        return list(dict.fromkeys(find_device(instance, devices) for instance in options.instance))
     if options.all or not filters.is_empty:
         return _filtered(filters, devices)
     raise UsageError("no device is selected: use a name, --location or --all")
 
 
 def _filtered(filters: Filters, devices: Sequence[Device]) -> list[Device]:
-    matching_devices = filters.of(devices)
+    matching_devices = filters.apply(devices)
     if not matching_devices:
-        raise CommandError("No devices match.")
+        raise CommandError(
+            "no devices match the filters", "`venue-control devices` lists all devices."
+        )
     return matching_devices
 
 
-def _reason_against(device: Device, kind: Kind) -> Reason | None:
+def _reason_to_leave_out(device: Device, kind: Kind) -> Reason | None:
     state = state_of(device)
     if state != "online":
         return state
@@ -92,7 +96,5 @@ def _reason_against(device: Device, kind: Kind) -> Reason | None:
     return "unsupported" if declared_kinds and kind not in declared_kinds else None
 
 
-def _named(devices: Sequence[Device]) -> str:
-    names = [device.legacy_install_id for device in devices[:NAMED_MAX]]
-    more = len(devices) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
+def _list_names(devices: Sequence[Device]) -> str:
+    return shorten_list([device.legacy_install_id for device in devices], NAMED_MAX)

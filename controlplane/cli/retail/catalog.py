@@ -9,7 +9,7 @@ from agent.wire.codec import encode_indented
 from controlplane.cli.connection import retail_client_of
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.cells import NONE, Cell, Columns, Record
-from controlplane.cli.screen.output import CsvColumns, print_as, print_csv, print_records
+from controlplane.cli.screen.output import CsvColumns, print_csv, print_json_or_csv, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
 from controlplane.client.retail import RetailClient
@@ -109,7 +109,7 @@ FEES: Final[Columns[FeeItem]] = {
 
 def goods(options: argparse.Namespace) -> int:
     if not options.csv:
-        return _list(options, RetailClient.goods, {}, GOODS, "There are no goods.")
+        return _print_list(options, RetailClient.goods, {}, GOODS, "There are no goods.")
     with retail_client_of(options) as client:
         print_csv(
             ((good, variation) for good in client.goods() for variation in good.variations),
@@ -133,21 +133,21 @@ def categories(options: argparse.Namespace) -> int:
             category.parent_id and names.get(category.parent_id, str(category.parent_id))
         ),
     }
-    return _list(options, fetch, CATEGORIES_CSV, columns, "There are no categories.")
+    return _print_list(options, fetch, CATEGORIES_CSV, columns, "There are no categories.")
 
 
 def uoms(options: argparse.Namespace) -> int:
-    return _list(options, RetailClient.uoms, UOMS_CSV, UOMS, "There are no units.")
+    return _print_list(options, RetailClient.uoms, UOMS_CSV, UOMS, "There are no units.")
 
 
 def fees(options: argparse.Namespace) -> int:
-    return _list(options, RetailClient.fees, FEES_CSV, FEES, "There are no fees.")
+    return _print_list(options, RetailClient.fees, FEES_CSV, FEES, "There are no fees.")
 
 
 def good(options: argparse.Namespace) -> int:
     with retail_client_of(options) as client:
-        record = _good_of(client, options.id)
-        category = "" if options.json else _category_of(client, record)
+        record = _find_good(client, options.id)
+        category = "" if options.json else _category_name(client, record)
     if options.json:
         print(encode_indented(record))
         return 0
@@ -159,7 +159,7 @@ def good(options: argparse.Namespace) -> int:
     return 0
 
 
-def _list(
+def _print_list(
     options: argparse.Namespace,
     fetch: Callable[[RetailClient], Iterable[Record]],
     csv_columns: CsvColumns[Record],
@@ -168,12 +168,12 @@ def _list(
 ) -> int:
     with retail_client_of(options) as client:
         records = list(fetch(client))
-    if not print_as(options, records, csv_columns):
+    if not print_json_or_csv(options, records, csv_columns):
         print_records(records, columns, empty)
     return 0
 
 
-def _good_of(client: RetailClient, text: str) -> Good:
+def _find_good(client: RetailClient, text: str) -> Good:
     """Return the good whose id is, or starts with, ``text``. Raises CommandError."""
     hint = "`venue-control catalog goods` lists the goods."
     try:
@@ -186,7 +186,7 @@ def _good_of(client: RetailClient, text: str) -> Good:
     return only_match(text, {match.id: match for match in matches}, "good", hint)
 
 
-def _category_of(client: RetailClient, good: Good) -> str:
+def _category_name(client: RetailClient, good: Good) -> str:
     """Return the name of the good's category, or the category's id if the API does not list it."""
     if good.category_id is None:
         return ""

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.audit.command_line import note_new_retail_key, retail_key_subject
 from controlplane.cli.chosen_database import add_audit_entry, in_database
-from controlplane.cli.keys import key_named
+from controlplane.cli.keys import find_key_id
 from controlplane.cli.screen.cells import grant
 from controlplane.cli.screen.output import print_records, print_secret
 from controlplane.client.errors import CommandError
@@ -60,7 +60,7 @@ def list_all(options: argparse.Namespace) -> int:
 
 def revoke(options: argparse.Namespace) -> int:
     """Revoke a key. Its access tokens are refused within seconds."""
-    key_id = key_named(options.id, in_database(options, clients.list_keys), "retail keys list")
+    key_id = find_key_id(options.id, in_database(options, clients.list_keys), "retail keys list")
 
     def work(session: Session) -> bool:
         row = session.get(RetailKey, key_id)

@@ -7,11 +7,12 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
+from agent.presentation.humanize import counted
 from controlplane.cli.arguments.client import SALES_LIMIT
 from controlplane.cli.arguments.values import TimeRange
 from controlplane.cli.connection import retail_client_of
 from controlplane.cli.screen.cells import Columns
-from controlplane.cli.screen.output import print_as, print_csv, print_records
+from controlplane.cli.screen.output import print_csv, print_json_or_csv, print_records
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import UsageError
 from controlplane.client.retail import RetailClient
@@ -38,13 +39,13 @@ def list_all(options: argparse.Namespace) -> int:
         stream = client.sales(sort=options.sort, initiated_from=first, initiated_to=last)
         # Fetch one sale more than is printed, to know whether there are further sales.
         first_sales = islice(stream, None if limit is None else limit + 1)
-        sales = list(_counted(first_sales, progress))
+        sales = list(_show_count(first_sales, progress))
         is_cut = limit is not None and len(sales) > limit
         sales = sales[:limit]
         rows = [] if options.json else list(_rows(client, sales))
     if options.csv:
         print_csv(rows, SALE_COLUMNS)
-    elif not print_as(options, sales):
+    elif not print_json_or_csv(options, sales):
         _print(rows, is_cut=is_cut)
     return 0
 
@@ -91,12 +92,11 @@ def _summary(rows: Sequence[SaleRow]) -> str:
     totals: Counter[str] = Counter()
     for row in rows:
         totals[row.currency] += row.total
-    noun = "sale" if len(rows) == 1 else "sales"
     amounts = ", ".join(format_money(value, name) for name, value in sorted(totals.items()))
-    return f"{len(rows)} {noun}, {amounts}"
+    return f"{counted(len(rows), 'sale')}, {amounts}"
 
 
-def _counted(sales: Iterable[Sale], progress: Progress) -> Iterator[Sale]:
+def _show_count(sales: Iterable[Sale], progress: Progress) -> Iterator[Sale]:
     """Yield the sales. After each page of the API (20 sales), show the number of fetched sales."""
     for number, sale in enumerate(sales, 1):
         if number % PAGE_SIZE == 0:

@@ -1,6 +1,6 @@
 """The cells of tables: styled texts, ids and ages."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
@@ -61,6 +61,12 @@ def grant(key: Any) -> Styled:
     if key.revoked_at:
         return status("revoked")
     return status("write" if key.can_write else "read")
+
+
+def shorten_list(values: Sequence[str], count_max: int) -> str:
+    """Return the first values, and how many other values there are: ``a, b and 3 more``."""
+    text = ", ".join(values[:count_max])
+    return f"{text} and {len(values) - count_max} more" if len(values) > count_max else text
 
 
 def utc_text(timestamp: datetime) -> str:

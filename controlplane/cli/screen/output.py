@@ -38,7 +38,7 @@ def print_records(
     print_rows(tuple(columns), rows, empty, title)
 
 
-def print_as(
+def print_json_or_csv(
     options: argparse.Namespace, records: Sequence[Any], csv_columns: CsvColumns[Any] | None = None
 ) -> bool:
     """If --json or --csv is given, print the records and return True. Otherwise return False."""

@@ -68,8 +68,9 @@ def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
 
 def print_lines(lines: Sequence[str]) -> None:
     """Print an empty line and then ``lines``. Print nothing if ``lines`` is empty."""
-    for line in ("", *lines) if lines else ():
-        console().print(Text(line), soft_wrap=is_piped())
+    if lines:
+        for line in ("", *lines):
+            console().print(Text(line), soft_wrap=is_piped())
 
 
 def print_note(line: str) -> None:
@@ -186,13 +187,14 @@ def _write_lines(headings: Sequence[str], rows: list[list[Text]], title: str) ->
         sys.stdout.write(f"{title}\n")
     for row in (headings, *rows):
         padded_cells = (
-            _padded(str(cell), width, to_the_right=heading in NUMBERS)
+            _pad(str(cell), width, is_right_aligned=heading in NUMBERS)
             for cell, width, heading in zip(row, widths, headings, strict=True)
         )
         sys.stdout.write("  ".join(padded_cells).rstrip() + "\n")
 
 
 def _width_of(headings: Sequence[str], rows: list[list[Text]]) -> int:
+    """Return the width of a table with two spaces between its columns."""
     return sum(_widths(headings, *rows)) + 2 * (len(headings) - 1)
 
 
@@ -200,9 +202,9 @@ def _widths(*rows: Sequence[str | Text]) -> list[int]:
     return [max(cell_len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
 
 
-def _padded(cell: str, width: int, *, to_the_right: bool) -> str:
+def _pad(cell: str, width: int, *, is_right_aligned: bool) -> str:
     padding = " " * (width - cell_len(cell))
-    return padding + cell if to_the_right else cell + padding
+    return padding + cell if is_right_aligned else cell + padding
 
 
 def _table(headings: Sequence[str], rows: list[list[Text]], title: str) -> Table:

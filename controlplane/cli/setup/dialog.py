@@ -7,7 +7,7 @@ from typing import TypeVar
 from controlplane.client.errors import UsageError
 
 Value = TypeVar("Value")
-Parse = Callable[[str], Value]
+Parser = Callable[[str], Value]
 """Returns the value of an answer. Raises UsageError with a message for users."""
 
 
@@ -16,13 +16,13 @@ def is_possible() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def ask(question: str, parse: Parse[Value], default: str = "") -> Value:
+def ask(question: str, parse: Parser[Value], default: str = "") -> Value:
     """Ask until the answer is valid. An empty answer is the default."""
     prompt = f"{question} [{default}]: " if default else f"{question}: "
-    return repeat(lambda: parse(_read_line(prompt) or default))
+    return retry(lambda: parse(_read_line(prompt) or default))
 
 
-def repeat(work: Callable[[], Value]) -> Value:
+def retry(work: Callable[[], Value]) -> Value:
     """Repeat ``work`` until it raises no UsageError. Errors are printed."""
     while True:
         try:

@@ -27,14 +27,15 @@ from controlplane.cli.chosen_database import (
     in_database,
     service_options,
 )
-from controlplane.cli.keys import LISTED_MAX, require_location_ids, shortened
+from controlplane.cli.keys import LISTED_MAX, require_location_ids
 from controlplane.cli.locations import require_name
+from controlplane.cli.screen.cells import shorten_list
 from controlplane.cli.screen.output import print_secret
 from controlplane.cli.setup import dialog
-from controlplane.cli.users import new_password
+from controlplane.cli.users import read_password_hash
 from controlplane.client.errors import UsageError
 from controlplane.clock import system_clock
-from controlplane.devices.locations.locations import set_location
+from controlplane.devices.locations.locations import set_zone_and_hours
 from controlplane.devices.locations.opening_hours import describe_hours, require_zone
 from controlplane.merchant.locations import name_location, name_organization, valid_zone
 from controlplane.operation.audit_entries import Operation, Subject, describe_role, user_subject
@@ -85,14 +86,14 @@ class Plan:
 
 
 def run(options: argparse.Namespace) -> int:
-    read_existing = partial(_read, organization_id=options.organization)
+    read_existing = partial(_read_existing, organization_id=options.organization)
     existing = in_database(options, read_existing, may_create=True)
     if existing.is_complete:
         print(f"{options.organization} is set up already: nothing was changed.")
         _print_existing(existing)
     else:
         try:
-            plan = _plan(options, existing)
+            plan = _make_plan(options, existing)
         except EOFError:
             raise UsageError("the input ended: nothing was created") from None
         secret = in_database(options, lambda session: _create(session, options, plan))
@@ -103,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(session: Session, organization_id: str) -> Existing:
+def _read_existing(session: Session, organization_id: str) -> Existing:
     organization = session.get(Organization, organization_id)
     keys = select(ApiKey).where(
         ApiKey.organization_id == organization_id, ApiKey.revoked_at.is_(None)
@@ -120,15 +121,15 @@ def _read(session: Session, organization_id: str) -> Existing:
     )
 
 
-def _plan(options: argparse.Namespace, existing: Existing) -> Plan:
+def _make_plan(options: argparse.Namespace, existing: Existing) -> Plan:
     """Return what to create, from the options and the answers of the user. Raises UsageError."""
-    questions = {
+    must_ask = {
         "--organization-name": not existing.name and not options.organization_name,
         "--email": not existing.owners and not options.email,
         "--password-file": not existing.owners and options.password_file is None,
         "--location-name": not existing.locations and not options.location_name,
     }
-    missing = [name for name, is_missing in questions.items() if is_missing]
+    missing = [name for name, is_missing in must_ask.items() if is_missing]
     if missing and not dialog.is_possible():
         raise UsageError(
             f"there is no terminal for questions, so these options are needed: {' '.join(missing)}",
@@ -139,39 +140,39 @@ def _plan(options: argparse.Namespace, existing: Existing) -> Plan:
     if not existing.name:
         organization = _value(options.organization_name, "Name of your business", require_name)
     if not existing.owners:
-        email = _value(options.email, "Your e-mail address", _email)
-        user_name = require_name(options.name or email)
-        if questions["--email"] and not options.name:
+        email = _value(options.email, "Your e-mail address", _require_email)
+        # Ask for the name only if the e-mail address was asked for.
+        if must_ask["--email"] and not options.name:
             user_name = dialog.ask("Your name", require_name)
-        is_typed = options.password_file is None
-        password_hash = dialog.repeat(lambda: new_password(options)) if is_typed else (
-            new_password(options)
-        )  # fmt: skip
+        else:
+            user_name = require_name(options.name or email)
+        if must_ask["--password-file"]:
+            password_hash = dialog.retry(lambda: read_password_hash(options))
+        else:
+            password_hash = read_password_hash(options)
     if not existing.locations:
         require_location_ids([options.location])
         location_name = _value(options.location_name, "Name of the first location", require_name)
-        needs_zone = questions["--location-name"] and options.zone is None
-        zone = (
-            dialog.ask("Time zone of the location", _zone, system_zone())
-            if needs_zone
-            else _zone(options.zone or system_zone())
-        )
+        if must_ask["--location-name"] and options.zone is None:
+            zone = dialog.ask("Time zone of the location", _require_zone, system_zone())
+        else:
+            zone = _require_zone(options.zone or system_zone())
         location = (options.location, location_name, zone)
     return Plan(organization, email, user_name, password_hash, location)
 
 
-def _value(option: str | None, question: str, parse: dialog.Parse[str]) -> str:
+def _value(option: str | None, question: str, parse: dialog.Parser[str]) -> str:
     return parse(option) if option else dialog.ask(question, parse)
 
 
-def _email(text: str) -> str:
+def _require_email(text: str) -> str:
     try:
         return users.require_email(text)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
 
-def _zone(text: str) -> str:
+def _require_zone(text: str) -> str:
     try:
         require_zone(text)
     except ValueError as error:
@@ -186,15 +187,18 @@ def system_zone() -> str:
 
 
 def _create(session: Session, options: argparse.Namespace, plan: Plan) -> str | None:
-    """Create the parts of the plan. Return the new API key, or None if there is one already."""
+    """Create the parts of the plan, and an API key if the organization has none.
+
+    Returns the secret of the new key, or None if there is a key already.
+    """
     organization_id, now = options.organization, system_clock()
 
-    def note(operation: Operation, subject: Subject, detail: str = "") -> None:
+    def add_entry(operation: Operation, subject: Subject, detail: str = "") -> None:
         add_audit_entry(session, operation, subject, detail, organization_id=organization_id)
 
     if plan.organization is not None:
         name_organization(session, organization_id, plan.organization, now)
-        note("organization.name", Subject("organization", organization_id), plan.organization)
+        add_entry("organization.name", Subject("organization", organization_id), plan.organization)
     if plan.email is not None:
         if users.find_user(session, plan.email) is not None:
             raise UsageError(
@@ -211,14 +215,14 @@ def _create(session: Session, options: argparse.Namespace, plan: Plan) -> str | 
         users.set_membership(
             session, user.id, organization_id, role="owner", locations=(), now=now
         )  # fmt: skip
-        note("member.add", user_subject(user), describe_role("owner", ()))
+        add_entry("member.add", user_subject(user), describe_role("owner", ()))
     if plan.location is not None:
         location_id, name, zone = plan.location
         name_location(session, (organization_id, location_id), name, now)
-        set_location(session, (organization_id, location_id), zone, None, now)
-        note("location.name", Subject("location", location_id), name)
-        note("location.hours", Subject("location", location_id), describe_hours(None, zone))
-    if _read(session, organization_id).keys:
+        set_zone_and_hours(session, (organization_id, location_id), zone, None, now)
+        add_entry("location.name", Subject("location", location_id), name)
+        add_entry("location.hours", Subject("location", location_id), describe_hours(None, zone))
+    if _read_existing(session, organization_id).keys:
         return None
     key = key_store.new_key(name=KEY_NAME, locations=())
     key_store.add_keys(session, [key], can_write=True, organization_id=organization_id, now=now)
@@ -236,14 +240,17 @@ def _print_existing(existing: Existing) -> None:
         ("location", locations),
         ("key", existing.keys),
     ):
-        print(f"{title:13} {shortened(values, LISTED_MAX)}")
+        print(f"{title:13} {shorten_list(values, LISTED_MAX)}")
 
 
 def _print_next(options: argparse.Namespace) -> None:
-    """Print the next command, or the address of the console if the service is installed."""
+    """Print the next command.
+
+    If root has set up the installed service, print the address of the console instead.
+    """
     if chosen_database(options.database).is_opened_as_service:
-        serve = service_options()
-        address = serve.origin or f"http://{join_host_port(serve.host, serve.port)}"
+        installed = service_options()
+        address = installed.origin or f"http://{join_host_port(installed.host, installed.port)}"
         sys.stderr.write(f"Next: open {address} in a browser and sign in.\n")
     else:
         database_option = f" --database {shlex.quote(options.database)}" if options.database else ""

@@ -12,7 +12,7 @@ from typing import Final
 from controlplane.cli.chosen_database import in_database
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.cells import Styled, age
-from controlplane.cli.screen.output import print_as, print_records, print_secret
+from controlplane.cli.screen.output import print_json_or_csv, print_records, print_secret
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.support import channels
@@ -43,7 +43,7 @@ def create_link(options: argparse.Namespace) -> int:
 
 def list_links(options: argparse.Namespace) -> int:
     links = _links(options)
-    if not print_as(options, links):
+    if not print_json_or_csv(options, links):
         print_records(
             links,
             {
@@ -106,15 +106,15 @@ def remove_channel(options: argparse.Namespace) -> int:
     return 0
 
 
-def require_label(text: str, what: str) -> str:
+def require_label(text: str, noun: str) -> str:
     """Return ``text``, which merchants read, without white space at its ends.
 
     Raises:
-        UsageError: the text is empty, too long or not printable. The message calls it ``what``.
+        UsageError: the text is empty, too long or not printable. The message calls it ``noun``.
     """
     label = text.strip()
     if not 1 <= len(label) <= LABEL_MAX or not label.isprintable():
-        raise UsageError(f"{what} has 1 to {LABEL_MAX} printable characters")
+        raise UsageError(f"{noun} has 1 to {LABEL_MAX} printable characters")
     return label
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, text_of
+from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, rule_of
 from controlplane.devices.findings.symbols import add_subjects
 from controlplane.storage.report_tables import (
     CountedDevice,
@@ -52,14 +52,15 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
             changes.subtract(_keys_of(row))
         if device.revoked_at is not None:
             subjects[device.position].clear()
-        row = _store(session, row, device, _with_problems(subjects[device.position]))
+        row = _store_subjects(session, row, device, _with_problems(subjects[device.position]))
         device.symbols = "".join(symbols[each] for each in row.subjects)
         changes.update(_keys_of(row))
     # The keys are sorted, so that transactions that lock several sums cannot deadlock.
-    rows = [(*key, change) for key, change in sorted(changes.items()) if change]
+    sorted_changes = [(key, change) for key, change in sorted(changes.items()) if change]
     session.flush()
-    add_to_sums(session, FindingCount, rows)
-    add_to_sums(session, FindingDay, [(*row[:-1], day_of(now), row[-1]) for row in rows])
+    day = day_of(now)
+    add_to_sums(session, FindingCount, [(*key, change) for key, change in sorted_changes])
+    add_to_sums(session, FindingDay, [(*key, day, change) for key, change in sorted_changes])
 
 
 def _subjects_of(session: Session, positions: Sequence[int]) -> dict[int, set[str]]:
@@ -86,11 +87,11 @@ def _subjects_of(session: Session, positions: Sequence[int]) -> dict[int, set[st
 
 def _with_problems(subjects: set[str]) -> list[str]:
     """Return the subjects, and `PROBLEM` once for each problem or warning."""
-    severities = [text_of(each).severity for each in subjects]
+    severities = [rule_of(each).severity for each in subjects]
     return sorted(subjects) + [PROBLEM] * (severities.count("bad") + severities.count("warn"))
 
 
-def _store(
+def _store_subjects(
     session: Session, row: CountedDevice | None, device: Device, subjects: list[str]
 ) -> CountedDevice:
     if row is None:

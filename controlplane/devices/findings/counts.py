@@ -8,12 +8,12 @@ from agent.presentation.severity import SEVERITY_ORDER
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
 from controlplane.devices.findings.counting import day_of
-from controlplane.devices.findings.rules import ANY, DEVICE, NON_RULE_SUBJECTS, PROBLEM, text_of
+from controlplane.devices.findings.rules import ANY, DEVICE, NON_RULE_SUBJECTS, PROBLEM, rule_of
 from controlplane.devices.findings.sums import ATTRIBUTES, TREND_DAYS, Attribute, Sums, sums_of
 from controlplane.operation.context import RequestContext
 
 LOCATIONS_MAX: Final = 500
-_FILTERS: Final[dict[Attribute, str]] = {
+_FILTER_NAMES: Final[dict[Attribute, str]] = {
     "location_id": "location", "platform": "platform", "version": "version",
 }  # fmt: skip
 
@@ -43,10 +43,10 @@ def _findings(
     days = range(day_of(sums.context.now) - TREND_DAYS + 1, day_of(sums.context.now) + 1)
     codes = {subject for subject in counts if counts[subject] > 0} | set(changes or ())
     codes -= NON_RULE_SUBJECTS
-    new_counts = sums.new()
+    new_counts = sums.new_by_rule()
     results = []
     for code in codes:
-        rule = text_of(code)
+        rule = rule_of(code)
         results.append(
             records.FindingRecord(
                 rule=code,
@@ -69,22 +69,23 @@ def _findings(
     )
 
 
-def trend_of(present: int, changes: Counter[int], days: Iterable[int]) -> tuple[int, ...]:
+def trend_of(count_now: int, changes: Counter[int], days: Iterable[int]) -> tuple[int, ...]:
     """Return the number of devices at the end of each day, the oldest day first.
 
-    The numbers are computed backwards, from the ``present`` number and the changes of each day.
+    The numbers are computed backwards, from ``count_now`` and the changes of each day.
     """
     numbers = []
+    count = count_now
     for day in sorted(days, reverse=True):
-        numbers.append(present)
-        present -= changes[day]
+        numbers.append(count)
+        count -= changes[day]
     return tuple(reversed(numbers))
 
 
 def _groups(
     sums: Sums, body: records.FindingsRequest, attribute: Attribute
 ) -> list[records.FindingGroup]:
-    subject = ANY if body.rule is None else text_of(body.rule).subject
+    subject = ANY if body.rule is None else rule_of(body.rule).subject
     counts = sums.by(attribute, PROBLEM if body.rule is None else body.rule)
     known_counts = sums.by(attribute, subject)
     groups = [
@@ -93,7 +94,7 @@ def _groups(
             name=None,
             count=counts[value],
             unknown_count=total - known_counts[value],
-            link=records.link_of(body, rule=body.rule, **{_FILTERS[attribute]: value}),
+            link=records.link_of(body, rule=body.rule, **{_FILTER_NAMES[attribute]: value}),
         )
         for value, total in sums.by(attribute, DEVICE).items()
     ]

@@ -1,7 +1,7 @@
 """Periodic work on findings.
 
-It applies the rules of a new release to the stored reports, and stops counting the findings in
-reports that have become too old.
+It judges the stored reports by the rules of a new release, and stops counting the findings in
+reports that have become too old. To judge a report is to apply the rules to it.
 """
 
 from datetime import datetime
@@ -25,7 +25,7 @@ OLD_A_STEP: Final = 200
 
 
 def judge_again(session: Session, now: datetime) -> int:
-    """Apply the rules of this release to some reports that an older release judged.
+    """Judge some reports that an older release judged.
 
     Returns the number of reports.
     """

@@ -12,7 +12,7 @@ from sqlalchemy import DateTime, select, tuple_, type_coerce
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
-from controlplane.devices.findings.rules import ANY, DEVICE, text_of
+from controlplane.devices.findings.rules import ANY, DEVICE, rule_of
 from controlplane.devices.findings.sums import Sums, sums_of
 from controlplane.devices.priority import health_of
 from controlplane.operation.context import RequestContext
@@ -26,6 +26,7 @@ _SEVERITY_STEP: Final = 1 << 40
 
 
 def _rank(severity: Severity, devices: int) -> int:
+    """Return a number that is lower for a higher severity, and then for more devices."""
     return (SEVERITY_ORDER.index(severity) + 1) * _SEVERITY_STEP - devices
 
 
@@ -46,10 +47,10 @@ class _Group(NamedTuple):
         The digest orders entries with the same rank. A cursor can contain it, because it is a
         number.
         """
-        rank = _rank(text_of(self.rule).severity, self.devices)
+        rank = _rank(rule_of(self.rule).severity, self.devices)
         name = f"{self.rule} {self.location_id}".encode()
         digest = hashlib.sha256(name).digest()[:8]
-        return SortKey(rank, int.from_bytes(digest) >> 1)
+        return SortKey(rank, int.from_bytes(digest) >> 1)  # a cursor has signed 64-bit numbers
 
 
 def finding_devices(
@@ -76,21 +77,22 @@ def unknown_of(sums: Sums, rule: str | None) -> int:
 
     If ``rule`` is None, a recent report of any kind is enough.
     """
-    return sums.count(DEVICE) - sums.count(ANY if rule is None else text_of(rule).subject)
+    return sums.count(DEVICE) - sums.count(ANY if rule is None else rule_of(rule).subject)
 
 
 def _groups_after(
     sums: Sums, body: records.FindingDevicesRequest, after: SortKey | None
 ) -> Iterator[_Group]:
     """Yield the sorted entries after a sort key. Reads the rows of one severity at a time."""
-    severities = SEVERITY_ORDER if body.rule is None else (text_of(body.rule).severity,)
+    severities = SEVERITY_ORDER if body.rule is None else (rule_of(body.rule).severity,)
     first = SortKey(0, 0) if after is None else after
     for severity in severities:
-        most = _rank(severity, 0) - first.value  # entries on earlier pages have more devices
-        if most <= 0:
+        count_max = _rank(severity, 0) - first.value  # entries on earlier pages have more devices
+        if count_max <= 0:
             continue
         counts = sums.new_by_location if body.is_new else sums.by_location
-        for _, tied in groupby(counts(body.rule, severity, most), key=itemgetter(2)):
+        # The counts come largest first. Only those with the same number must still be sorted.
+        for _, tied in groupby(counts(body.rule, severity, count_max), key=itemgetter(2)):
             ordered = sorted((_Group(*row) for row in tied), key=lambda each: each.sort_key)
             yield from (each for each in ordered if each.sort_key > first)
 
@@ -100,10 +102,10 @@ def _entries(
 ) -> tuple[records.FindingEntry, ...]:
     context, organization_id = sums.context, sums.context.organization_id
     names = names_of(context.session, ((organization_id, each.location_id) for each in page))
-    devices = _devices(sums, body, page)
+    devices = _read_devices(sums, body, page)
 
     def entry_of(group: _Group) -> records.FindingEntry | None:
-        rule = text_of(group.rule)
+        rule = rule_of(group.rule)
         listed = devices.get((group.rule, group.location_id))
         if not listed:  # the reports are too old now, but the stored sums still contain them
             return None
@@ -123,14 +125,14 @@ def _entries(
     return tuple(filter(None, map(entry_of, page)))
 
 
-def _devices(
+def _read_devices(
     sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
 ) -> dict[tuple[str, str], list[records.FindingDevice]]:
     """Return the devices of each entry, by rule and location.
 
     The devices that have had the finding longest come first.
     """
-    positions = _positions(sums, body, page)
+    positions = _read_positions(sums, body, page)
     query = (
         select(DeviceFinding, Device, Report.id)
         .join(Device, Device.position == DeviceFinding.device)
@@ -161,7 +163,7 @@ def _devices(
     return results
 
 
-def _positions(
+def _read_positions(
     sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
 ) -> list[int]:
     """Return the row keys of the listed findings (``DeviceFinding.position``), oldest first."""
@@ -178,7 +180,7 @@ def _positions(
     )
     # The rows are sorted here. Otherwise, SQLite reads the index by `since` with all locations.
     rows = sorted(sums.context.session.execute(query), key=itemgetter(0, 1))
-    matching = sums.devices_at(locations)
+    matching = sums.device_keys_at(locations)
     limit = body.devices or records.DEVICES_DEFAULT
     counts = Counter[tuple[str, str]]()
     positions: list[int] = []

@@ -44,7 +44,7 @@ def worst_printers(
     If a device has no recent network report, the time after its newest one does not count.
     """
     sums = sums_of(context, body)
-    printers = _broken(sums)
+    printers = _broken_printers(sums)
     size = body.size or records.PRINTERS_DEFAULT
     worst = nsmallest(size, ((-each.seconds, key) for key, each in printers.items()))
     unknown = sums.count(DEVICE) - sums.count("network")
@@ -54,13 +54,13 @@ def worst_printers(
     )
 
 
-def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
+def _broken_printers(sums: Sums) -> dict[tuple[int, str], _Printer]:
     """Return how long each printer was broken, by row key of the device and id of the printer."""
     context = sums.context
-    first = context.now - PERIOD
-    matching = sums.devices()
+    start = context.now - PERIOD
+    matching = sums.device_keys()
     printers: defaultdict[tuple[int, str], _Printer] = defaultdict(_Printer)
-    begin_in_period = case((PrinterProblem.since > first, PrinterProblem.since), else_=first)
+    begin_in_period = case((PrinterProblem.since > start, PrinterProblem.since), else_=start)
     ended = select(
         PrinterProblem.device,
         PrinterProblem.printer_id,
@@ -68,7 +68,7 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
         # These columns are read without `UtcDateTime`, whose conversion takes as long as the query.
         type_coerce(begin_in_period, DateTime),
         type_coerce(PrinterProblem.until, DateTime),
-    ).where(context.visible(PrinterProblem), PrinterProblem.until >= first)
+    ).where(context.visible(PrinterProblem), PrinterProblem.until >= start)
     if sums.filters.location is not None:
         # Because of `+ 0`, SQLite reads the problems first, and then the devices.
         ended = ended.where((PrinterProblem.device + 0).in_(sums.positions))
@@ -94,8 +94,8 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
     )
     for device, printer_id, name, since, arrived_at in context.session.execute(current):
         until = context.now if arrived_at >= context.now - RECENT else arrived_at
-        if until > first and str(device) in matching:
-            printers[device, printer_id].add(name, until - max(since, first))
+        if until > start and str(device) in matching:
+            printers[device, printer_id].add(name, until - max(since, start))
     return printers
 
 
@@ -109,7 +109,7 @@ def _records(
     names = names_of(
         context.session, ((each.organization_id, each.location_id) for each in devices.values())
     )
-    states = _states(context, positions)
+    states = _read_states(context, positions)
     results = []
     for position, printer_id, printer in printers:
         device = devices[position]
@@ -130,7 +130,7 @@ def _records(
     return tuple(results)
 
 
-def _states(
+def _read_states(
     context: RequestContext, positions: set[int]
 ) -> dict[tuple[int, str], PrinterStateName]:
     names: dict[int, PrinterStateName] = {

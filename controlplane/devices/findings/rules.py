@@ -85,8 +85,8 @@ If both reports of a device have the finding of such a rule, the device counts o
 """
 
 
-def text_of(code: str) -> RuleText:
-    """Return the rule with this code.
+def rule_of(code: str) -> RuleText:
+    """Return the texts of the rule with this code.
 
     A different release can have stored a code that has no rule here. Then the code is the title.
     """

@@ -45,21 +45,21 @@ def store_findings(
     must be locked.
     """
     _store_judged(session, device, report, now)
-    is_stored = (DeviceFinding.device == device.position, DeviceFinding.kind == report.kind)
+    is_own = (DeviceFinding.device == device.position) & (DeviceFinding.kind == report.kind)
     columns = (DeviceFinding.rule, DeviceFinding.severity, DeviceFinding.sentence)
-    rows = session.execute(select(*columns).where(*is_stored))
+    rows = session.execute(select(*columns).where(is_own))
     stored = {row.rule: FindingContent(*row) for row in rows}
     newest = {"last_seen": report.created_at, "report": report.position}
     by_rule = {each.rule: each for each in findings}
     if ended := stored.keys() - by_rule.keys():
-        change_rows(session, delete(DeviceFinding).where(*is_stored, DeviceFinding.rule.in_(ended)))
+        change_rows(session, delete(DeviceFinding).where(is_own, DeviceFinding.rule.in_(ended)))
     if stored.keys() & by_rule.keys():
-        change_rows(session, update(DeviceFinding).where(*is_stored).values(**newest))
+        change_rows(session, update(DeviceFinding).where(is_own).values(**newest))
     for rule, each in by_rule.items():
         if rule in stored and stored[rule] != each:
             texts = {"severity": each.severity, "sentence": each.sentence}
             is_rule = DeviceFinding.rule == rule
-            change_rows(session, update(DeviceFinding).where(*is_stored, is_rule).values(**texts))
+            change_rows(session, update(DeviceFinding).where(is_own, is_rule).values(**texts))
     new_rows: list[dict[str, Any]] = [
         {
             "organization_id": device.organization_id,

@@ -38,11 +38,11 @@ from controlplane.devices.findings.rules import (
     NON_RULE_SUBJECTS,
     RULES,
     RULES_OF_BOTH_KINDS,
-    text_of,
+    rule_of,
 )
 from controlplane.devices.findings.storing import RECENT
 from controlplane.devices.findings.symbols import symbols
-from controlplane.devices.overview.listing import conditions
+from controlplane.devices.overview.listing import filter_conditions
 from controlplane.devices.overview.records import Filters
 from controlplane.devices.overview.searching import words_of
 from controlplane.devices.priority import Priority
@@ -101,7 +101,7 @@ class Sums:
     def device_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions for the matching devices that are not revoked."""
         context = self.context
-        own = conditions(self.filters, context.now, context.organization_id)
+        own = filter_conditions(self.filters, context.now, context.organization_id)
         return [context.visible(Device), Device.priority.in_(NOT_REVOKED), *own]
 
     @property
@@ -165,41 +165,37 @@ class Sums:
         return symbols(self.context.session)
 
     def by_location(
-        self, rule: str | None, severity: Severity, most: int
+        self, rule: str | None, severity: Severity, count_max: int
     ) -> Iterable[LocationCount]:
         """Return the numbers of devices by rule and location, the largest first.
 
-        Numbers below 1 and above ``most`` are left out. If ``rule`` is None, the numbers are for
-        all rules of ``severity``.
+        Numbers below 1 and above ``count_max`` are left out. If ``rule`` is None, the numbers are
+        for all rules of ``severity``.
         """
         if self.are_stored:
             columns = (FindingCount.subject, FindingCount.location_id)
             query = self._stored_sums(FindingCount, *columns, is_by_location=True)
             query = query.where(_is_selected(FindingCount.subject, rule, severity))
             total = func.sum(FindingCount.devices)
-            bound = literal(most, BigInteger)  # too large for an INTEGER of PostgreSQL
+            bound = literal(count_max, BigInteger)  # too large for an INTEGER of PostgreSQL
             query = query.having(total.between(1, bound)).order_by(total.desc())
             # The caller needs only the first of thousands of rows.
             rows = self.context.session.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
             return ((row[0], row[1], row[2]) for row in rows)
-        selected = [
-            (subject, symbol)
-            for subject, symbol in self._symbols.items()
-            if subject == rule
-            or (
-                (rule is None and text_of(subject).severity == severity)
-                and subject not in NON_RULE_SUBJECTS
-            )
-        ]
+        if rule is not None:
+            selected = [each for each in self._symbols if each == rule]
+        else:
+            rules = [each for each in self._symbols if each not in NON_RULE_SUBJECTS]
+            selected = [each for each in rules if rule_of(each).severity == severity]
         counts = (
-            (subject, location_id, text.count(symbol))
+            (subject, location_id, text.count(self._symbols[subject]))
             for location_id, text in self._texts["location_id"].items()
-            for subject, symbol in selected
+            for subject in selected
         )
-        return _largest_first(counts, most)
+        return _largest_first(counts, count_max)
 
     def new_by_location(
-        self, rule: str | None, severity: Severity, most: int
+        self, rule: str | None, severity: Severity, count_max: int
     ) -> Iterable[LocationCount]:
         """Return the numbers of devices with a new finding, as `by_location` does."""
         condition = _is_selected(FindingSubject.subject, rule, severity)
@@ -212,13 +208,13 @@ class Sums:
             query = query.where(DeviceFinding.rule.in_(subjects))
             rows = self.context.session.execute(query.group_by(DeviceFinding.rule, location))
             counts = ((row[0], row[1], row[2]) for row in rows)
-            return _largest_first(counts, most)
+            return _largest_first(counts, count_max)
         counts = (
             (code, location_id, count)
             for code, devices in self._new_devices(condition)
-            for location_id, count in Counter(map(self._locations.__getitem__, devices)).items()
+            for location_id, count in Counter(self._locations[each] for each in devices).items()
         )
-        return _largest_first(counts, most)
+        return _largest_first(counts, count_max)
 
     def _new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, set[str]]]:
         """Yield each rule with the matching devices that have had the finding for less than a day.
@@ -235,7 +231,7 @@ class Sums:
         """Return the number for a subject."""
         return sum(self.by("platform", subject).values())
 
-    def new(self) -> Counter[str]:
+    def new_by_rule(self) -> Counter[str]:
         """Return, by rule, the number of devices that have had the finding for less than a day."""
         if not self.are_stored:
             return Counter({rule: len(devices) for rule, devices in self._new_devices(true())})
@@ -278,7 +274,7 @@ class Sums:
             results.setdefault(subject, Counter())[day] = change
         return results
 
-    def devices(self) -> Container[str]:
+    def device_keys(self) -> Container[str]:
         """Return the row keys of the matching devices, as texts."""
         if not self.are_stored:
             return self._locations
@@ -286,7 +282,7 @@ class Sums:
         joined = self.context.session.scalar(query.where(*self.device_conditions))
         return frozenset((joined or "").split(","))
 
-    def devices_at(self, locations: Collection[str]) -> Container[str] | None:
+    def device_keys_at(self, locations: Collection[str]) -> Container[str] | None:
         """Return the row keys of the matching devices at locations, as texts.
 
         Returns None if `findings_at` selects matching devices only.
@@ -299,7 +295,7 @@ class Sums:
     def findings_at(self, locations: Collection[str], *columns: Any, is_new: bool) -> Select[Any]:
         """Select the findings at locations, one for each device and rule.
 
-        The caller leaves out the devices that do not match (`devices_at`).
+        The caller leaves out the devices that do not match (`device_keys_at`).
         """
         query = self._all_findings(*columns, is_new=is_new)
         query = query.where(DeviceFinding.location_id.in_(locations))
@@ -368,9 +364,9 @@ class Sums:
         return Counter({row[0]: row[1] for row in rows if row[1]})
 
 
-def _largest_first(counts: Iterable[LocationCount], most: int) -> list[LocationCount]:
-    """Return the counts from 1 to ``most``, the largest first."""
-    selected = (each for each in counts if 1 <= each[2] <= most)
+def _largest_first(counts: Iterable[LocationCount], count_max: int) -> list[LocationCount]:
+    """Return the counts from 1 to ``count_max``, the largest first."""
+    selected = (each for each in counts if 1 <= each[2] <= count_max)
     return sorted(selected, key=itemgetter(2), reverse=True)
 
 

@@ -113,7 +113,7 @@ def cause_of(group: Group) -> Cause:
 
     If several causes are named equally often, return the one that is nearest to the devices.
     """
-    counts = _devices_by_cause(group)
+    counts = _count_devices_by_cause(group)
     return min(counts, key=lambda cause: (-counts[cause], CAUSES.index(cause)))
 
 
@@ -127,23 +127,25 @@ def observers_of(group: Group, periods: Iterable[Period]) -> frozenset[int]:
     }
 
 
-def explanation_of(group: Group, observers: int) -> Explanation | None:
+def explanation_of(group: Group, observer_count: int) -> Explanation | None:
     """Return what happened to a location; None if only one device took part.
 
     Args:
-        observers: number of devices that would have recorded the incident.
+        observer_count: number of devices that would have recorded the incident.
     """
-    devices, cause = len(devices_of(group)), cause_of(group)
-    if devices < 2:
+    device_count, cause = len(devices_of(group)), cause_of(group)
+    if device_count < 2:
         return None
-    is_majority = 2 * devices > observers
+    is_majority = 2 * device_count > observer_count
     has_own_suspect = is_majority or cause in _SAME_FOR_ANY_SHARE
     suspect = _SUSPECTS[cause] if has_own_suspect else _SUSPECT_OF_FEW
-    device_count = _devices_by_cause(group)[cause]
-    if device_count == devices:
+    affected_count = _count_devices_by_cause(group)[cause]
+    if affected_count == device_count:
         return Explanation(LOSSES[cause], suspect)
-    return Explanation("were interrupted", f"{device_count} of them {LOSSES[cause]}, so {suspect}")
+    return Explanation(
+        "were interrupted", f"{affected_count} of them {LOSSES[cause]}, so {suspect}"
+    )
 
 
-def _devices_by_cause(group: Group) -> Counter[Cause]:
+def _count_devices_by_cause(group: Group) -> Counter[Cause]:
     return Counter(cause for cause, _ in {(each.cause, each.device) for each in group})

@@ -57,7 +57,7 @@ class _Row(NamedTuple):
 class _Span(NamedTuple):
     """The period of a location from ``low_s`` to ``high_s`` in which incidents are read.
 
-    `_groups` moves ``low_s`` back until the group of every incident from ``target_s`` on is
+    `_read_groups` moves ``low_s`` back until the group of every incident from ``target_s`` on is
     complete.
     """
 
@@ -80,11 +80,11 @@ def incidents(context: RequestContext, body: records.IncidentsRequest) -> record
         before = context.cursors.read(listing, body.cursor)
         key = tuple_(DeviceIncident.began_s, DeviceIncident.position)
         conditions.append(key < tuple_(*before))
-    rows = _newest(context, conditions, size + 1)
+    rows = _read_newest(context, conditions, size + 1)
     page = rows[:size]
     # A group is on the page of its first incident.
     positions_on_page = {row.position for row in page}
-    groups = [each for each in _groups(context, page) if each[0].position in positions_on_page]
+    groups = [each for each in _read_groups(context, page) if each[0].position in positions_on_page]
     if body.shared:
         groups = [each for each in groups if is_shared(each)]
     return records.IncidentsReply(
@@ -104,11 +104,11 @@ def shared_incidents_of(
         DeviceIncident.device == device.position,
         _is_near_another(),
     ]
-    rows = _newest(context, conditions, DEVICE_PAGE_MAX)
+    rows = _read_newest(context, conditions, DEVICE_PAGE_MAX)
     positions = {row.position for row in rows}
     groups = [
         group
-        for group in _groups(context, rows)
+        for group in _read_groups(context, rows)
         if is_shared(group) and any(each.position in positions for each in group)
     ]
     return _records(context, groups)
@@ -135,7 +135,7 @@ def _is_near_another() -> ColumnElement[bool]:
     )
 
 
-def _newest(
+def _read_newest(
     context: RequestContext, conditions: Iterable[ColumnElement[bool]], count: int
 ) -> list[_Row]:
     query = (
@@ -147,28 +147,25 @@ def _newest(
     return [_Row(*row) for row in context.session.execute(query)]
 
 
-def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
+def _read_groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
     """Return the groups with these incidents, and other groups near them, newest first.
 
     The groups with these incidents are complete. The other groups can lack incidents.
     """
     incidents: dict[int, Incident] = {}
     margin_s, spans = _MARGIN_S, _spans(rows, _MARGIN_S)
-    oldest_s = seconds_of(context.now - 2 * INCIDENTS_KEPT)
+    oldest_s = seconds_of(context.now - 2 * INCIDENTS_KEPT)  # no stored incident is older
     while spans:
-        near = _incidents_in(context, spans)
+        near = _read_incidents(context, spans)
         incidents |= {each.position: each for each in near}
-        margin_s *= 8
         starts = defaultdict[str, list[int]](list)
         for each in near:
             starts[each.location_id].append(each.began_s)
-        open_spans = [
-            each for each in spans if not _has_start_of_group(each, starts[each.location_id])
-        ]
+        margin_s *= 8
         spans = [
             each._replace(low_s=each.target_s - margin_s)
-            for each in open_spans
-            if each.low_s > oldest_s
+            for each in spans
+            if each.low_s > oldest_s and not _has_start_of_group(each, starts[each.location_id])
         ]
     by_location = defaultdict[str, list[Incident]](list)
     for each in incidents.values():
@@ -196,7 +193,7 @@ def _around(location_id: str, began_s: int, margin_s: int) -> _Span:
     return _Span(location_id, began_s - margin_s, began_s, began_s + SHARED_WITHIN_S)
 
 
-def _incidents_in(context: RequestContext, spans: Sequence[_Span]) -> list[Incident]:
+def _read_incidents(context: RequestContext, spans: Sequence[_Span]) -> list[Incident]:
     columns = [getattr(DeviceIncident, each.name) for each in fields(Incident)]
     results: list[Incident] = []
     for step in in_steps(spans, _SPANS_MAX):
@@ -224,7 +221,7 @@ def _has_start_of_group(span: _Span, starts: Iterable[int]) -> bool:
     Args:
         starts: when the incidents at this location began.
     """
-    before_s = span.low_s - 1
+    before_s = span.low_s - 1  # an incident that was not read can have begun then
     for began_s in sorted(each for each in starts if span.low_s <= each <= span.target_s):
         if began_s > before_s + SHARED_WITHIN_S:
             return True
@@ -238,13 +235,13 @@ def _records(
     organization_id = context.organization_id
     locations = {group[0].location_id for group in groups}
     names = names_of(context.session, ((organization_id, each) for each in locations))
-    devices = _devices(context, groups)
-    periods = _periods(context, groups)
+    devices = _read_devices(context, groups)
+    periods = _read_periods(context, groups)
 
     def record_of_group(group: Group) -> records.IncidentRecord:
         location_id, cause = group[0].location_id, cause_of(group)
-        observers = len(observers_of(group, periods.get(location_id, ())))
-        explanation = explanation_of(group, observers)
+        observer_count = len(observers_of(group, periods.get(location_id, ())))
+        explanation = explanation_of(group, observer_count)
         ends = [each.ended_s for each in group]
         return records.IncidentRecord(
             location_id=location_id,
@@ -254,7 +251,7 @@ def _records(
             cause=cause,
             title=CAUSE_TITLES[cause].sentence,
             device_count=len(devices_of(group)),
-            observer_count=observers,
+            observer_count=observer_count,
             loss=explanation and explanation.loss,
             suspect=explanation and explanation.suspect,
             incidents=tuple(_incident_record(each, devices[each.device]) for each in group),
@@ -277,7 +274,7 @@ def _incident_record(incident: Incident, device: Device) -> records.DeviceIncide
     )
 
 
-def _devices(context: RequestContext, groups: Iterable[Group]) -> dict[int, Device]:
+def _read_devices(context: RequestContext, groups: Iterable[Group]) -> dict[int, Device]:
     positions = {each for group in groups for each in devices_of(group)}
     devices: dict[int, Device] = {}
     for step in in_steps(positions):
@@ -286,7 +283,7 @@ def _devices(context: RequestContext, groups: Iterable[Group]) -> dict[int, Devi
     return devices
 
 
-def _periods(context: RequestContext, groups: Sequence[Group]) -> dict[str, list[Period]]:
+def _read_periods(context: RequestContext, groups: Sequence[Group]) -> dict[str, list[Period]]:
     """Return the recorded periods of the locations of these groups, by location."""
     periods = defaultdict[str, list[Period]](list)
     if not groups:

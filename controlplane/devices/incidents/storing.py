@@ -28,17 +28,17 @@ INCIDENTS_KEPT: Final = timedelta(days=30)
 INCIDENTS_MAX: Final = 256
 """Maximum number of incidents of a device. The newest are kept."""
 PERIODS_MAX: Final = 32
-"""Maximum number of recorded periods of a device. The newest are kept."""
+"""Maximum number of older recorded periods of a device that are kept when a report arrives."""
 
 Key = tuple[int, Cause]
-"""``reported_s`` and cause of an incident."""
+"""When an incident began by the clock of the device (``reported_s``), and its cause."""
 _CONTENT: Final = [getattr(DeviceIncident, each.name) for each in fields(IncidentContent)]
 
 
 def store_record(
     session: Session, device: Device, record: RecordContent, arrived_at: datetime
 ) -> None:
-    """Store the incidents of a report that arrived at ``arrived_at``.
+    """Store the incidents of a report, and the period that its record covers.
 
     An incident belongs to the location to which the device was bound when the incident began. An
     incident is left out if it began while the device was not bound, in the future, or too long ago.
@@ -57,8 +57,9 @@ def store_record(
         if oldest_s <= each.reported_s + correction <= arrived_s + CLOCK_OFF_S
     ]
     _store_incidents(session, device, accepted_incidents, correction, bindings)
-    # It can be unknown whether a report is late or its clock is slow. Then only the time that the
-    # report covers in both cases is stored.
+    # If the report finished before it arrived, either it was sent late or the clock of the device
+    # is slow. The stored period is the one that the report covers in both cases: from the later
+    # start to the earlier end.
     since_s = max(record.since_s + correction, oldest_s)
     until_s = min(record.finished_s + min(correction, 0), arrived_s)
     _store_periods(session, device, bindings.within(since_s, until_s), oldest_s)
@@ -90,7 +91,8 @@ class _Bindings:
         Each period has a location, a start and an end. Times are in seconds since 1970.
         """
         periods = (
-            (location_id, max(began_s, since_s), min(until_s, until_s if end is None else end - 1))
+            # A binding does not include the second in which it ended.
+            (location_id, max(began_s, since_s), until_s if end is None else min(until_s, end - 1))
             for location_id, began_s, end in self._periods
         )
         return [each for each in periods if each[1] <= each[2]]
@@ -107,7 +109,7 @@ def _store_incidents(
     query = select(DeviceIncident.position, DeviceIncident.correction_s, *_CONTENT)
     query = query.where(DeviceIncident.device == device.position)
     stored_rows = {
-        (row.reported_s, row.cause): (row.position, _content(row), row.correction_s)
+        (row.reported_s, row.cause): (row.position, _content_of(row), row.correction_s)
         for row in session.execute(query)
     }
     contents = {key: content for key, (_, content, _) in stored_rows.items()}
@@ -120,16 +122,16 @@ def _store_incidents(
         corrections[key] = min(corrections.get(key, correction), correction)
     for key in _keys_to_keep(contents):
         content, seconds = contents[key], corrections[key]
-        position, *values_before = stored_rows.pop(key, (None,))
-        if values_before == [content, seconds]:
+        stored = stored_rows.pop(key, None)
+        if stored is not None and stored[1:] == (content, seconds):
             continue
         values = asdict(content) | {
             "began_s": content.reported_s + seconds,
             "ended_s": None if content.ended_s is None else content.ended_s + seconds,
             "correction_s": seconds,
         }
-        if position is not None:
-            row = DeviceIncident.position == position
+        if stored is not None:
+            row = DeviceIncident.position == stored[0]
             change_rows(session, update(DeviceIncident).where(row).values(values))
         elif (location_id := bindings.location_at(values["began_s"])) is not None:
             location = {"organization_id": device.organization_id, "location_id": location_id}
@@ -141,7 +143,7 @@ def _store_incidents(
         )
 
 
-def _content(row: Any) -> IncidentContent:
+def _content_of(row: Any) -> IncidentContent:
     return IncidentContent(
         cause=row.cause,
         reported_s=row.reported_s,
@@ -173,9 +175,9 @@ def _keys_to_keep(contents: dict[Key, IncidentContent]) -> list[Key]:
     starts_of_ended: set[int] = set()
     for key in sorted(contents, key=lambda key: (key[0], contents[key].ended_s is None)):
         each = contents[key]
-        is_joined = each.reported_s <= ends.get(each.cause, each.reported_s - 1)
+        is_part_of_joined = each.cause in ends and each.reported_s <= ends[each.cause]
         is_outdated = each.ended_s is None and each.reported_s in starts_of_ended
-        if is_joined or is_outdated:
+        if is_part_of_joined or is_outdated:
             continue
         if each.ended_s is not None:
             ends[each.cause] = each.ended_s

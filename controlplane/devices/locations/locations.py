@@ -18,6 +18,8 @@ from controlplane.storage.statements import in_steps
 
 MAINTENANCE_KEPT: Final = timedelta(days=8)
 """A maintenance window that ended longer ago than this does not affect the status of devices."""
+LOCATIONS_AT_ONCE: Final = 200
+"""Maximum number of locations in one query."""
 
 LocationKey = tuple[str, str]
 """The ids of an organization and of its location."""
@@ -37,12 +39,12 @@ def schedules(
     if location_keys is None:
         return _schedules(session, now, None)
     result = Schedules()
-    for step in in_steps(sorted(set(location_keys)), 200):
+    for step in in_steps(sorted(set(location_keys)), LOCATIONS_AT_ONCE):
         result.update(_schedules(session, now, step))
     return result
 
 
-def set_location(
+def set_zone_and_hours(
     session: Session,
     location_key: LocationKey,
     zone: str,

@@ -171,9 +171,9 @@ def _clock(minutes: int) -> str:
 
 
 def _span(interval: Interval, day: date, zone: ZoneInfo) -> Span:
-    is_overnight = interval.end <= interval.start
+    last_day = day + timedelta(days=1) if interval.end <= interval.start else day
     start = _timestamp_of(day, interval.start, zone, fold=0)
-    return start, _timestamp_of(day + timedelta(days=is_overnight), interval.end, zone, fold=1)
+    return start, _timestamp_of(last_day, interval.end, zone, fold=1)
 
 
 def _timestamp_of(day: date, minutes: int, zone: ZoneInfo, *, fold: int) -> datetime:

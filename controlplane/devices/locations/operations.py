@@ -16,7 +16,7 @@ from controlplane.devices.locations.locations import (
     add_maintenance,
     end_maintenance,
     parse_time,
-    set_location,
+    set_zone_and_hours,
     zones,
 )
 from controlplane.devices.locations.opening_hours import describe_hours, read_hours
@@ -43,8 +43,8 @@ _write = partial(procedure, writes=True, requires_session=True)
 def location_operations() -> tuple[Procedure, ...]:
     return (
         procedure(PREFIX, locations),
-        _write(f"{PREFIX}/add", add),
-        _write(f"{PREFIX}/name", name),
+        _write(f"{PREFIX}/add", add_location),
+        _write(f"{PREFIX}/name", rename_location),
         _write(f"{PREFIX}/hours", set_hours),
         _write(f"{PREFIX}/maintenance", start_maintenance),
         _write(f"{PREFIX}/end-maintenance", finish_maintenance),
@@ -103,7 +103,9 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
     )
 
 
-def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.LocationAddReply:
+def add_location(
+    context: RequestContext, body: messages.LocationAddRequest
+) -> messages.LocationAddReply:
     """Add a location. It is always open until its opening hours are set."""
     _require_all_locations(context)
     existing_locations = known_locations(context.session, context.organization_id)
@@ -115,7 +117,7 @@ def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.
     location_key = _location_key(context, location_id)
     name_location(context.session, location_key, body.name, context.now)
     try:
-        set_location(context.session, location_key, body.time_zone, None, context.now)
+        set_zone_and_hours(context.session, location_key, body.time_zone, None, context.now)
     except ValueError as error:
         raise invalid_field("timeZone", str(error)) from None
     _note(context, "location.name", location_id, body.name)
@@ -123,7 +125,9 @@ def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.
     return messages.LocationAddReply(location_id=location_id, name=body.name)
 
 
-def name(context: RequestContext, body: messages.LocationNameRequest) -> messages.NameReply:
+def rename_location(
+    context: RequestContext, body: messages.LocationNameRequest
+) -> messages.NameReply:
     """Name a location."""
     _require_existing(context, body.location_id)
     name_location(context.session, _location_key(context, body.location_id), body.name, context.now)
@@ -142,7 +146,7 @@ def set_hours(
         except ValueError as error:
             raise invalid_field(field, str(error)) from None
     location_key = _location_key(context, body.location_id)
-    is_zone_changed = set_location(
+    is_zone_changed = set_zone_and_hours(
         context.session, location_key, body.time_zone, body.opening_hours, context.now
     )
     description = describe_hours(body.opening_hours, body.time_zone)

@@ -108,14 +108,14 @@ class ConsoleFeeds:
     """The open streams of the consoles of this process. Use it from the event loop only.
 
     ``_streams`` has the streams by organization id. ``_news`` is set if a poll must run, or if the
-    poll loop must end. ``_polling`` is the task of this loop.
+    poll loop must end. ``_poll_task`` is the task of this loop.
     """
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
         self._streams: dict[str, set[ConsoleStream]] = {}
         self._news = asyncio.Event()
-        self._polling: asyncio.Task[None] | None = None
+        self._poll_task: asyncio.Task[None] | None = None
         self._is_closed = False
 
     @contextlib.contextmanager
@@ -129,7 +129,7 @@ class ConsoleFeeds:
         if self._is_closed:
             stream.end()
         else:
-            self._begin()
+            self._start_poll()
         try:
             yield stream
         finally:
@@ -151,33 +151,33 @@ class ConsoleFeeds:
         for stream in streams:
             has_news |= stream.offer(positions, is_reordered=is_reordered)
         if has_news:
-            self._begin()
+            self._start_poll()
 
     def poll_again(self) -> None:
         """Poll again because permissions changed."""
         if self._streams and not self._is_closed:
-            self._begin()
+            self._start_poll()
 
     def close(self) -> None:
         """End every stream."""
         self._is_closed = True
-        for stream in self._all():
+        for stream in self._all_streams():
             stream.end()
-        if self._polling is not None and not self._polling.done():
-            self._polling.cancel()
+        if self._poll_task is not None and not self._poll_task.done():
+            self._poll_task.cancel()
 
     async def finished(self) -> None:
         """Wait until the running poll ends. Call this before the database is closed."""
-        if self._polling is not None:
-            await asyncio.wait((self._polling,))
+        if self._poll_task is not None:
+            await asyncio.wait((self._poll_task,))
 
-    def _all(self) -> list[ConsoleStream]:
+    def _all_streams(self) -> list[ConsoleStream]:
         return [stream for streams in self._streams.values() for stream in streams]
 
-    def _begin(self) -> None:
+    def _start_poll(self) -> None:
         self._news.set()
-        if self._polling is None or self._polling.done():
-            self._polling = asyncio.create_task(self._poll_loop(), name="console feeds")
+        if self._poll_task is None or self._poll_task.done():
+            self._poll_task = asyncio.create_task(self._poll_loop(), name="console feeds")
 
     async def _poll_loop(self) -> None:
         """Poll while there are streams."""
@@ -195,7 +195,7 @@ class ConsoleFeeds:
             is_due = time.monotonic() >= due_s
             if is_due:
                 polled_s = time.monotonic()
-            await self._poll_streams(self._all(), is_full=is_due)
+            await self._poll_streams(self._all_streams(), is_full=is_due)
 
     async def _poll_streams(self, streams: Iterable[ConsoleStream], *, is_full: bool) -> None:
         """Poll for changed devices, and with ``is_full`` for all displayed devices."""

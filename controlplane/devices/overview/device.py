@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from agent.wire.operator_operations import DeviceDetailRequest
 from controlplane.devices.incidents.listing import shared_incidents_of
-from controlplane.devices.overview.listing import LINE, line_of, names_of_requesters, rows
+from controlplane.devices.overview.listing import LINE, line_of, names_of_requesters, rows_of
 from controlplane.devices.overview.records import DeviceReply
 from controlplane.devices.overview.report_changes import ReportChangeCache
 from controlplane.devices.reading import device_detail
@@ -23,7 +23,7 @@ def device(
 ) -> DeviceReply:
     detail = device_detail(context, body)
     device = context.device(body.instance_id)
-    (row,) = rows(context.session, [device], context.now, context.settings)
+    (row,) = rows_of(context.session, [device], context.now, context.settings)
     report_ids = [each.report_id for each in detail.reports]
     request_ids = [each.id for each in detail.requests]
     # Requests and reports are paged separately. The report of a request on this page may be on a

@@ -17,7 +17,7 @@ from controlplane.operation.cursors import SortKey
 from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report
 
-REPORTS: Final = 12
+REPORTS_MAX: Final = 12
 """Maximum number of newest reports in the summary."""
 SUMMARY = load_only(
     *LINE_COLUMNS,
@@ -35,16 +35,16 @@ locations that the reply leaves out."""
 
 def summary(context: RequestContext, _body: records.SummaryRequest) -> records.SummaryReply:
     """Return counts of devices, and the newest reports."""
-    groups = _groups(context)
+    groups = _count_groups(context)
     not_revoked = [each for each in groups if each.priority != Priority.REVOKED]
     return records.SummaryReply(
-        states=_states(context, groups),
+        states=_count_states(context, groups),
         versions=_counts((each.app_version, each.devices) for each in not_revoked),
         platforms=_counts((each.platform, each.devices) for each in not_revoked),
         locations=_locations(context),
         reports=tuple(
             record_of(records.NamedReport, report, report_id=report.id, name=name)
-            for report, name in _newest(context, (), REPORTS, LINE)
+            for report, name in _read_newest(context, (), REPORTS_MAX, LINE)
         ),
         can_write=context.caller.can_write,
     )
@@ -54,13 +54,13 @@ Group = Row[int, str | None, str, str | None, int]
 """Priority, severity, platform and version, and the number of devices with these values."""
 
 
-def _groups(context: RequestContext) -> Sequence[Group]:
+def _count_groups(context: RequestContext) -> Sequence[Group]:
     columns = (Device.priority, Device.severity, Device.platform, Device.app_version)
     query = select(*columns, func.count().label("devices")).where(context.visible(Device))
     return context.session.execute(query.group_by(*columns)).all()
 
 
-def _states(context: RequestContext, groups: Sequence[Group]) -> dict[str, int]:
+def _count_states(context: RequestContext, groups: Sequence[Group]) -> dict[str, int]:
     def total(priorities: Collection[int]) -> int:
         return sum(each.devices for each in groups if each.priority in priorities)
 
@@ -112,7 +112,7 @@ def reports(context: RequestContext, body: records.ReportsRequest) -> records.Re
     if body.cursor is not None:
         before, _ = context.cursors.read(listing, body.cursor)
         conditions.append(Report.position < before)
-    rows = _newest(context, conditions, size + 1, SUMMARY)
+    rows = _read_newest(context, conditions, size + 1, SUMMARY)
     locations = ((context.organization_id, report.location_id) for report, _ in rows)
     names = names_of(context.session, locations)
     return records.ReportsReply(
@@ -132,7 +132,7 @@ def reports(context: RequestContext, body: records.ReportsRequest) -> records.Re
     )
 
 
-def _newest(
+def _read_newest(
     context: RequestContext,
     conditions: Iterable[ColumnElement[bool]],
     count: int,

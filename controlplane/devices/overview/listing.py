@@ -26,7 +26,7 @@ from controlplane.devices.overview.records import (
     RowState,
     State,
 )
-from controlplane.devices.overview.searching import matches, words_of
+from controlplane.devices.overview.searching import matches_device_or_reports, words_of
 from controlplane.devices.priority import ONLINE, Priority, has_health, health_of
 from controlplane.devices.records import device_records
 from controlplane.devices.requests.expiry import is_open
@@ -57,7 +57,10 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
     """Return a page of devices. Devices with problems come first."""
     size = body.size or PAGE_DEFAULT
     listing = (context.organization_id, "overview")
-    matching = (context.visible(Device), *conditions(body, context.now, context.organization_id))
+    matching = (
+        context.visible(Device),
+        *filter_conditions(body, context.now, context.organization_id),
+    )
     query = (
         select(Device.position)
         .where(*matching)
@@ -68,16 +71,16 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
         after = context.cursors.read(listing, body.cursor)
         query = query.where(tuple_(Device.priority, Device.position) > tuple_(*after))
     positions = context.session.scalars(query).all()
-    page = _devices(context.session, positions[:size])
+    page = _read_devices(context.session, positions[:size])
     last = page[-1] if len(positions) > size and page else None
     total = requestable = None
     if body.count and (last is not None or body.cursor is not None):
         total, requestable = _count(context.session, matching)
-    elif body.count:
+    elif body.count:  # this page has all matching devices
         total = len(page)
         requestable = sum(each.priority != Priority.REVOKED for each in page)
     return OverviewReply(
-        devices=rows(context.session, page, context.now, context.settings),
+        devices=rows_of(context.session, page, context.now, context.settings),
         next_cursor=None
         if last is None
         else context.cursors.write(listing, SortKey(last.priority, last.position)),
@@ -94,7 +97,10 @@ def healths(context: RequestContext, body: HealthsRequest) -> HealthsReply:
     words = words_of(body.search)
     query = (
         select(Device.position, Device.instance_id, Device.priority, Device.severity)
-        .where(context.visible(Device), *(matches(word, context.organization_id) for word in words))
+        .where(
+            context.visible(Device),
+            *(matches_device_or_reports(word, context.organization_id) for word in words),
+        )
         .order_by(Device.position)
         .limit(size + 1)
     )
@@ -123,7 +129,10 @@ def _count(session: Session, matching: Collection[ColumnElement[bool]]) -> tuple
     return total, requestable
 
 
-def conditions(filters: Filters, now: datetime, organization_id: str) -> list[ColumnElement[bool]]:
+def filter_conditions(
+    filters: Filters, now: datetime, organization_id: str
+) -> list[ColumnElement[bool]]:
+    """Return the conditions that devices must meet to match all filters."""
     result = [state_is(filters.state, now)] if filters.state else []
     if filters.location is not None:
         result.append(Device.location_id == filters.location)
@@ -135,7 +144,10 @@ def conditions(filters: Filters, now: datetime, organization_id: str) -> list[Co
             if filters.version
             else Device.app_version.is_(None)
         )
-    return [*result, *(matches(word, organization_id) for word in words_of(filters.search))]
+    return [
+        *result,
+        *(matches_device_or_reports(word, organization_id) for word in words_of(filters.search)),
+    ]
 
 
 def state_is(state: State, now: datetime) -> ColumnElement[bool]:
@@ -151,11 +163,12 @@ def state_is(state: State, now: datetime) -> ColumnElement[bool]:
     return has_health(state)
 
 
-def rows(
+def rows_of(
     session: Session, devices: Sequence[Device], now: datetime, settings: Settings
 ) -> tuple[Row, ...]:
+    """Return the rows of these devices, in the same order."""
     records = device_records(session, devices, now, settings)
-    lines = _newest(session, devices)
+    lines = _newest_lines(session, devices)
     requests = _open_requests(session, devices, now)
     pending = _pending_requests(session, devices)
     by_location = schedules(session, now, {(d.organization_id, d.location_id) for d in devices})
@@ -173,7 +186,7 @@ def rows(
         Row(
             device=record,
             health=health_of(device.priority, device.severity),
-            state=_state(device, status),
+            state=_state_of(device, status),
             maintenance_until=status.until,
             severity=device.severity,
             reports=tuple(
@@ -192,9 +205,9 @@ def rows_at(
     session: Session, positions: Collection[int], now: datetime, settings: Settings
 ) -> dict[int, Row]:
     """Return the rows of the devices with these row keys (``Device.position``)."""
-    devices = _devices(session, positions)
-    console_rows = rows(session, devices, now, settings)
-    return {device.position: row for device, row in zip(devices, console_rows, strict=True)}
+    devices = _read_devices(session, positions)
+    rows = rows_of(session, devices, now, settings)
+    return {device.position: row for device, row in zip(devices, rows, strict=True)}
 
 
 def line_of(report: Report) -> ReportLine:
@@ -218,12 +231,12 @@ def names_of_requesters(session: Session, ids: Collection[str]) -> dict[str, str
     return {str(row.id): row.name for row in session.execute(query)}
 
 
-def _devices(session: Session, positions: Collection[int]) -> list[Device]:
+def _read_devices(session: Session, positions: Collection[int]) -> list[Device]:
     query = select(Device).where(Device.position.in_(positions))
     return list(session.scalars(query.order_by(Device.priority, Device.position)))
 
 
-def _state(device: Device, status: DeviceStatus) -> RowState:
+def _state_of(device: Device, status: DeviceStatus) -> RowState:
     if device.revoked_at is not None:
         return "revoked"
     if status.state == "offline" and device.last_seen_at <= device.enrolled_at:
@@ -231,7 +244,7 @@ def _state(device: Device, status: DeviceStatus) -> RowState:
     return status.state
 
 
-def _newest(session: Session, devices: Sequence[Device]) -> dict[int | None, ReportLine]:
+def _newest_lines(session: Session, devices: Sequence[Device]) -> dict[int | None, ReportLine]:
     """Return the newest reports of each device, by the row key of the report (``Report.position``).
 
     Reports from an earlier location of the device are left out.

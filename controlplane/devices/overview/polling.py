@@ -56,11 +56,13 @@ class ConsolePoller:
         # any more.
         self._fingerprints = fingerprints if displayed else self._fingerprints | fingerprints
         return Snapshot(
-            self._rows(session, now, due),
+            self._read_rows(session, now, due),
             callers(session, key_ids, now),
         )
 
-    def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, EncodedRow]:
+    def _read_rows(
+        self, session: Session, now: datetime, positions: list[int]
+    ) -> dict[int, EncodedRow]:
         rows: dict[int, EncodedRow] = {}
         for part in in_steps(positions):
             for position, row in rows_at(session, part, now, self._settings).items():

@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, func, or_, select, tuple_
 
 from controlplane.devices.overview import records
 from controlplane.devices.overview.report_contents import PrinterState
-from controlplane.devices.overview.searching import has_word, words_of
+from controlplane.devices.overview.searching import matches_device, words_of
 from controlplane.devices.priority import health_of
 from controlplane.devices.records import device_records
 from controlplane.operation.context import RequestContext
@@ -62,7 +62,7 @@ def _conditions(
     )
     for word in words_of(body.search):
         is_printer = text.icontains(word, autoescape=True)
-        matching_devices = devices.where(has_word(word, context.organization_id))
+        matching_devices = devices.where(matches_device(word, context.organization_id))
         conditions.append(or_(is_printer, DevicePrinter.device.in_(matching_devices)))
     return conditions
 

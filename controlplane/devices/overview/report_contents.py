@@ -79,7 +79,9 @@ class ReportContent:
 def content_of(
     payload: ReportPayload | None, headline: str, findings: tuple[Finding, ...]
 ) -> ReportContent:
-    words = dict.fromkeys((headline, *(each for one in findings for each in one.sentences)))
+    """Return what is stored of a report. ``payload`` is None for a report without content."""
+    sentences = (each for finding in findings for each in finding.sentences)
+    words = dict.fromkeys((headline, *sentences))  # without duplicates
     if payload is None:
         return ReportContent(_joined(words))
     if not isinstance(payload, NetworkPayload):
@@ -89,8 +91,8 @@ def content_of(
         return ReportContent(text, None, record_content_of(payload), contents_of(findings))
     printers = None
     if payload.printers is not None:
-        each_printer = map(_printer, payload.printers)
-        printers = tuple({printer.printer_id: printer for printer in each_printer}.values())
+        by_id = {each.printer_id: each for each in map(_printer_content, payload.printers)}
+        printers = tuple(by_id.values())
     texts = (*words, *_texts(printers or ()))
     if payload.network_map is not None:
         system = payload.network_map.os
@@ -180,17 +182,17 @@ def _end_problem(session: Session, device: Device, row: DevicePrinter, at: datet
     )
 
 
-def _printer(printer: Printer) -> PrinterContent:
+def _printer_content(printer: Printer) -> PrinterContent:
     return PrinterContent(
         printer_id=plain(printer.id),
         name=printer_name(printer),
         address=printer.address and plain(printer.address),
-        state=_state(printer),
+        state=_state_of(printer),
         detail=plain(printer.reason or ""),
     )
 
 
-def _state(printer: Printer) -> PrinterState:
+def _state_of(printer: Printer) -> PrinterState:
     status = status_of(printer)
     if STATUS_SEVERITIES[status] == "bad":
         return PrinterState.BROKEN

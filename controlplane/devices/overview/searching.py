@@ -22,16 +22,16 @@ def words_of(search: str | None) -> list[str]:
     return (search or "").split()[:WORDS_MAX]
 
 
-def matches(word: str, organization_id: str) -> ColumnElement[bool]:
-    """Return the condition for devices of the organization that match a word of a search."""
+def matches_device_or_reports(word: str, organization_id: str) -> ColumnElement[bool]:
+    """Return the condition for devices that match this word, or whose newest reports contain it."""
     texts = select(ReportText.device).where(
         ReportText.organization_id == organization_id,
         ReportText.text.contains(word.lower(), autoescape=True),
     )
-    return or_(has_word(word, organization_id), Device.position.in_(texts))
+    return or_(matches_device(word, organization_id), Device.position.in_(texts))
 
 
-def has_word(word: str, organization_id: str) -> ColumnElement[bool]:
+def matches_device(word: str, organization_id: str) -> ColumnElement[bool]:
     """Return the condition for devices that match this word.
 
     The word can be part of the name, location, platform or version of the device, the start of its

@@ -31,7 +31,7 @@ class CommandStream(EventStream):
     def __init__(self) -> None:
         super().__init__()
         self._sent: frozenset[UUID] = frozenset()
-        self._fresh: list[Command] = []
+        self._unsent: list[Command] = []
 
     async def next(self, within_s: float) -> Sequence[Command]:
         """Wait for new commands.
@@ -39,7 +39,7 @@ class CommandStream(EventStream):
         Returns an empty sequence if there are none within ``within_s``, or if the stream ends.
         """
         await self.wait(within_s)
-        new_commands, self._fresh = self._fresh, []
+        new_commands, self._unsent = self._unsent, []
         return new_commands
 
     def offer(self, waiting: Sequence[Command]) -> None:
@@ -52,7 +52,7 @@ class CommandStream(EventStream):
         # months would collect more and more ids.
         self._sent = frozenset(command.request_id for command in waiting)
         if unsent_commands:
-            self._fresh += unsent_commands
+            self._unsent += unsent_commands
             self.wake()
 
 
@@ -68,7 +68,7 @@ class CommandFeeds:
         # The keys to poll for, in the order in which they were passed to `notify`.
         self._stale: dict[UUID, None] = {}
         self._keys_with_more: set[UUID] = set()
-        self._polling: asyncio.Task[None] | None = None
+        self._poll_task: asyncio.Task[None] | None = None
         self.is_closed = False
         self.count = 0
 
@@ -100,8 +100,8 @@ class CommandFeeds:
     def notify(self, key_ids: Iterable[UUID]) -> None:
         """Poll for new commands of these keys. Call this after the commit."""
         self._stale.update(dict.fromkeys(key for key in key_ids if key in self._streams))
-        if self._stale and self._polling is None and not self.is_closed:
-            self._polling = asyncio.create_task(self._poll_until_fresh(), name="command feeds")
+        if self._stale and self._poll_task is None and not self.is_closed:
+            self._poll_task = asyncio.create_task(self._poll_until_fresh(), name="command feeds")
 
     def close(self) -> None:
         """End every stream."""
@@ -113,15 +113,15 @@ class CommandFeeds:
 
     async def finished(self) -> None:
         """Wait until the running poll ends. Call this before the database is closed."""
-        if self._polling is not None:
-            await asyncio.wait((self._polling,))
+        if self._poll_task is not None:
+            await asyncio.wait((self._poll_task,))
 
     async def _poll_until_fresh(self) -> None:
         try:
             while self._stale:
                 await self._poll_once()
         finally:
-            self._polling = None
+            self._poll_task = None
 
     async def _poll_once(self) -> None:
         keys = tuple(self._stale)[:KEYS_PER_POLL]

@@ -26,7 +26,7 @@ def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> Acknowledg
     """Change the status of a request. A repeated acknowledgement gets the same reply."""
     device = context.bound_device(body.binding_id)
     expire_due(context.session, context.now, device.instance_id)
-    request = request_of(context, body.request_id, body.binding_id)
+    request = lock_request(context, body.request_id, body.binding_id)
     try:
         status = lifecycle.move(request.status, lifecycle.acknowledgement(body.status))
     except lifecycle.TransitionRefusedError as refused:
@@ -39,8 +39,8 @@ def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> Acknowledg
     return AcknowledgeReply(accepted=True, status=body.status)
 
 
-def request_of(context: RequestContext, request_id: UUID, binding_id: UUID) -> Request:
-    """Return and lock the request of this binding. Raises a refusal if the request is unknown."""
+def lock_request(context: RequestContext, request_id: UUID, binding_id: UUID) -> Request:
+    """Lock and return a request of this binding. Raises a refusal if the request is unknown."""
     query = select(Request).where(Request.id == request_id, Request.binding_id == binding_id)
     request = context.session.scalars(query.with_for_update()).first()
     if request is None:
@@ -71,7 +71,7 @@ def waiting_by_key(
         if caller.can_write
     }
     waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in valid_callers}
-    for request, key_id, location_id in _rows(session, tuple(valid_callers.values()), now):
+    for request, key_id, location_id in _read_waiting(session, tuple(valid_callers.values()), now):
         commands, caller = waiting[key_id], valid_callers[key_id]
         # ``key_id`` can also be the id of a user's session. The session may have enrolled devices
         # and then switched to a different organization. It is still the key of these devices, but
@@ -82,11 +82,11 @@ def waiting_by_key(
     return waiting
 
 
-def _rows(
+def _read_waiting(
     session: Session, valid_callers: Sequence[Caller], now: datetime
 ) -> Sequence[Row[Request, UUID, str]]:
     limit = COMMANDS_MAX * len(valid_callers)
-    query = _waiting([caller.key_id for caller in valid_callers], now)
+    query = _select_waiting([caller.key_id for caller in valid_callers], now)
     if len(valid_callers) == 1:
         # Commands that the key has no access to do not use up its limit.
         return session.execute(query.where(valid_callers[0].visible(Device)).limit(limit)).all()
@@ -95,10 +95,10 @@ def _rows(
         return rows
     # The limit was reached: one key with very many commands may have displaced the commands of
     # other keys. Therefore each key is queried separately.
-    return [row for caller in valid_callers for row in _rows(session, (caller,), now)]
+    return [row for caller in valid_callers for row in _read_waiting(session, (caller,), now)]
 
 
-def _waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, UUID, str]:
+def _select_waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, UUID, str]:
     return (
         select(Request, Device.key_id, Device.location_id)
         .join(Device, Device.binding_id == Request.binding_id)

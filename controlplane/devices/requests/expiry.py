@@ -22,24 +22,24 @@ def is_open(now: datetime) -> ColumnElement[bool]:
 
 def expire_due(session: Session, now: datetime, instance_id: UUID | None = None) -> int:
     """Expire the due requests of one instance, or of all. Return the number of expired requests."""
-    query = update(Request).where(Request.status.in_(lifecycle.OPEN), Request.expires_at <= now)
+    statement = update(Request).where(Request.status.in_(lifecycle.OPEN), Request.expires_at <= now)
     if instance_id is not None:
-        query = query.where(Request.instance_id == instance_id)
-    return _expire(session, query, now)
+        statement = statement.where(Request.instance_id == instance_id)
+    return _expire(session, statement, now)
 
 
 def expire_binding(session: Session, now: datetime, binding_id: UUID) -> int:
     """Expire the open requests of a binding that ends. Return the number of expired requests."""
-    query = update(Request).where(
+    statement = update(Request).where(
         Request.status.in_(lifecycle.OPEN), Request.binding_id == binding_id
     )
-    return _expire(session, query, now)
+    return _expire(session, statement, now)
 
 
-def _expire(session: Session, query: Update, now: datetime) -> int:
+def _expire(session: Session, statement: Update, now: datetime) -> int:
     target_state = lifecycle.move("queued", "expire")
     # Read operations already show a due request as finished at its expiry.
     finished_at = case((Request.expires_at < now, Request.expires_at), else_=now)
     return change_rows(
-        session, query.values(status=target_state, finished_at=finished_at, updated_at=now)
+        session, statement.values(status=target_state, finished_at=finished_at, updated_at=now)
     )

@@ -24,34 +24,34 @@ def timeline_of(session: Session, device: Device, now: datetime) -> Timeline:
     """Return the timeline of a device for the last thirty days."""
     location_key = (device.organization_id, device.location_id)
     zone = zones(session, {location_key}).get(location_key, "UTC")
-    first = now - timedelta(days=DAYS + 1)
-    # `schedules` leaves out windows that ended more than MAINTENANCE_KEPT before the given time.
-    # With this time, it returns all windows that ended after ``first``.
-    schedule = schedules(session, first + MAINTENANCE_KEPT, {location_key})[location_key]
+    since = now - timedelta(days=DAYS + 1)  # one more: the first local day can begin earlier
+    # `schedules(now)` returns the windows that ended after ``now - MAINTENANCE_KEPT``. This call
+    # returns those that ended after ``since``.
+    schedule = schedules(session, since + MAINTENANCE_KEPT, {location_key})[location_key]
     time_zone = ZoneInfo(zone)
     return build_timeline(
-        _liveness(session, device, now, first),
+        _liveness(session, device, now, since),
         Schedule(schedule.hours, schedule.windows_of(device.instance_id)),
         zone,
         now,
         Events(
-            _by_day(session, Request, device, first, time_zone),
-            _by_day(session, Report, device, first, time_zone),
+            _by_day(session, Request, device, since, time_zone),
+            _by_day(session, Report, device, since, time_zone),
         ),
     )
 
 
-def _liveness(session: Session, device: Device, now: datetime, first: datetime) -> Liveness:
+def _liveness(session: Session, device: Device, now: datetime, since: datetime) -> Liveness:
     query = (
         select(OfflineInterval)
         .where(
             or_(OfflineInterval.device == device.position, OfflineInterval.device.is_(None)),
-            or_(OfflineInterval.until.is_(None), OfflineInterval.until > first),
+            or_(OfflineInterval.until.is_(None), OfflineInterval.until > since),
         )
         .order_by(OfflineInterval.since.desc())
         .limit(INTERVALS_MAX)
     )
-    rows = session.scalars(query).all()
+    rows = session.scalars(query).all()  # a row without a device is an outage of the service
     monitoring = session.get(MonitoringState, 1)
     return Liveness(
         # Nothing is known of the time before monitoring began.
@@ -66,7 +66,7 @@ def _by_day(
     session: Session,
     table: type[Request] | type[Report],
     device: Device,
-    first: datetime,
+    since: datetime,
     time_zone: ZoneInfo,
 ) -> Counter[date]:
     query = (
@@ -74,7 +74,7 @@ def _by_day(
         .where(
             table.instance_id == device.instance_id,
             table.organization_id == device.organization_id,
-            table.created_at > first,
+            table.created_at > since,
         )
         .order_by(table.position.desc())
         .limit(EVENTS_MAX)

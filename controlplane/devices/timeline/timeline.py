@@ -96,22 +96,22 @@ def build_timeline(
     events = events or Events()
     time_zone = ZoneInfo(zone)
     today = now.astimezone(time_zone).date()
-    begins = _midnight(today - timedelta(days=DAYS - 1), time_zone)
-    recorded_spans = merge_spans([(liveness.since, min(liveness.until, now))], begins, now)
-    known_spans = _without(recorded_spans, liveness.outages)
+    since = _midnight(today - timedelta(days=DAYS - 1), time_zone)
+    recorded_spans = merge_spans([(liveness.since, min(liveness.until, now))], since, now)
+    known_spans = _difference(recorded_spans, liveness.outages)
     offline_spans = merge_spans(
-        [(start, end or now) for start, end in liveness.offline], begins, now
+        [(start, end or now) for start, end in liveness.offline], since, now
     )
-    not_required = _not_required(schedule, begins, now)
-    offline = _common(known_spans, offline_spans)
+    not_required = _not_required(schedule, since, now)
+    offline = _intersection(known_spans, offline_spans)
     parts = (
-        _without(known_spans, offline_spans),
-        _without(offline, not_required),
-        _common(offline, not_required),
+        _difference(known_spans, offline_spans),
+        _difference(offline, not_required),
+        _intersection(offline, not_required),
     )
     days = tuple(
-        _day(today - timedelta(days=back), time_zone, parts, events)
-        for back in range(DAYS - 1, -1, -1)
+        _day(today - timedelta(days=days_ago), time_zone, parts, events)
+        for days_ago in reversed(range(DAYS))
     )
     return Timeline(zone=zone, line="".join(SIGNS[day.state] for day in days), days=days)
 
@@ -123,10 +123,10 @@ should have been online. In the third, it was offline and need not have been onl
 
 def _day(day: date, time_zone: ZoneInfo, parts: Parts, events: Events) -> TimelineDay:
     start, end = _midnight(day, time_zone), _midnight(day + timedelta(days=1), time_zone)
-    hours, at = [], start
-    while at < end:
-        hours.append(_cell(at, min(at + timedelta(hours=1), end), parts))
-        at += timedelta(hours=1)
+    hours, hour = [], start
+    while hour < end:
+        hours.append(_cell(hour, min(hour + timedelta(hours=1), end), parts))
+        hour += timedelta(hours=1)
     return TimelineDay(
         **_cell(start, end, parts).model_dump(),
         date=day.isoformat(),
@@ -154,15 +154,15 @@ def _not_required(schedule: Schedule, since: datetime, until: datetime) -> list[
     """Return when the device need not be online."""
     spans = [(window.since, window.until) for window in schedule.maintenance]
     if schedule.hours is not None:
-        spans += _without([(since, until)], schedule.hours.spans(since, until))
+        spans += _difference([(since, until)], schedule.hours.spans(since, until))
     return merge_spans(spans, since, until)
 
 
-def _common(spans: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
+def _intersection(spans: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
     return [span for start, end in spans for span in merge_spans(other_spans, start, end)]
 
 
-def _without(spans: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
+def _difference(spans: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
     remaining_spans: list[Span] = []
     for start, end in spans:
         at = start

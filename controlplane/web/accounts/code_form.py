@@ -108,7 +108,7 @@ async def enter_code(core: Core, request: Request) -> Response:
     if not new_session.recovery_codes:
         return redirect(new_session.location, *set_cookies)
     page = render(
-        "recovery_codes.html", codes=new_session.recovery_codes, location=new_session.location
+        "recovery_codes.html", codes=new_session.recovery_codes, next_url=new_session.location
     )
     return with_cookies(page, *set_cookies)
 

@@ -8,7 +8,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.clock import system_clock
-from controlplane.devices.locations.locations import add_maintenance, set_location
+from controlplane.devices.locations.locations import add_maintenance, set_zone_and_hours
 from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.priority import Priority
 from controlplane.storage.database import Database
@@ -109,7 +109,7 @@ def set_offline(file: str, device: SimulatedDevice) -> None:
             session.add(OfflineInterval(device=row.position, since=since, until=until))
         session.add(OfflineInterval(device=row.position, since=row.last_seen_at, until=None))
         location_key = (row.organization_id, row.location_id)
-        set_location(session, location_key, "Europe/Riga", None, now)
+        set_zone_and_hours(session, location_key, "Europe/Riga", None, now)
         since = now - timedelta(days=20)
         window = Maintenance(None, since, since + timedelta(hours=15))
         add_maintenance(session, location_key, window, "new cables")

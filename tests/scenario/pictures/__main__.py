@@ -25,7 +25,7 @@ from typing import Final
 from agent.presentation.page.html import report_page
 from agent.wire.codec import encode_indented
 from agent.wire.payloads.application import ApplicationPayload
-from controlplane.cli.demo import reports_of, save_report
+from controlplane.cli.demo import request_reports, save_report
 from controlplane.client.connection import connect
 from controlplane.demo.environment import reason_against_lan, set_up_environment
 from controlplane.demo.processes import Processes
@@ -227,7 +227,7 @@ def take_all(shots: Shots, home: Path) -> None:
         base_url, link = start_service(processes, venue)
         with connect(base_url, str(home / "api-key"), {}) as client:
             device = start_agent(processes, venue, client, base_url)
-            for report in reports_of(client, device):
+            for report in request_reports(client, device):
                 save_report(report, home)
                 if isinstance(report.payload, ApplicationPayload):
                     write_recorded_till(report.payload, home)

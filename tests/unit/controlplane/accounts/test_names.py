@@ -5,7 +5,7 @@ from typing import Any
 
 from agent.wire import routes
 from controlplane.accounts.names import names_of
-from controlplane.devices.locations.locations import schedules, set_location, zones
+from controlplane.devices.locations.locations import schedules, set_zone_and_hours, zones
 from controlplane.merchant.locations import name_location, name_organization
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_user
@@ -72,12 +72,12 @@ async def test_figures_of_a_location_without_sales_return_404(service: RunningSe
 async def test_a_location_has_one_time_zone(service: RunningService) -> None:
     def work(session: Any) -> tuple[str | None, Any, str]:
         now = service.clock()
-        set_location(session, AT, "Europe/Riga", ["Mon-Fri 08:00-22:00"], now)
+        set_zone_and_hours(session, AT, "Europe/Riga", ["Mon-Fri 08:00-22:00"], now)
         name_location(session, AT, "Harbour", now)
         session.flush()
         row = session.query(Location).one()
         first = row.zone
-        assert not set_location(session, AT, "Asia/Dubai", None, now)
+        assert not set_zone_and_hours(session, AT, "Asia/Dubai", None, now)
         session.flush()
         session.refresh(row)
         return first, (row.zone, zones(session, {AT})[AT]), row.currency
@@ -90,7 +90,9 @@ async def test_setting_the_time_zone_of_a_location_gives_it_no_name(
     service: RunningService,
 ) -> None:
     now = service.clock()
-    service.database.write(lambda session: set_location(session, AT, "Europe/Riga", None, now))
+    service.database.write(
+        lambda session: set_zone_and_hours(session, AT, "Europe/Riga", None, now)
+    )
     await service.device().enrolled()
     assert await read_names(service) == (None, None)
 
@@ -102,7 +104,7 @@ def test_opening_hours_are_in_the_zone_of_the_location_or_else_in_utc(
 
     def work(session: Any) -> list[str]:
         for at, zone in ((AT, "Europe/Riga"), (other, "UTC")):
-            set_location(session, at, zone, ["Mon-Fri 08:00-22:00"], now)
+            set_zone_and_hours(session, at, zone, ["Mon-Fri 08:00-22:00"], now)
         session.query(Location).filter_by(id="loc-0002").one().zone = "No/Such"
         session.flush()
         schedule = schedules(session, now)

@@ -15,7 +15,7 @@ from sqlalchemy import select
 from agent.wire import routes
 from agent.wire.codec import encode
 from agent.wire.device_operations import HeartbeatReply, HeartbeatRequest
-from controlplane.devices.locations.locations import add_maintenance, set_location
+from controlplane.devices.locations.locations import add_maintenance, set_zone_and_hours
 from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.retention import delete_old_monitoring
 from controlplane.remote_control.heartbeats import DeviceHeartbeat, store_heartbeats
@@ -162,7 +162,7 @@ async def test_a_power_cut_causes_one_alert(fleet: Fleet) -> None:
 async def test_a_closed_location_causes_no_alert_until_it_opens(fleet: Fleet) -> None:
     device, other = await fleet.add(2)
     fleet.service.database.write(
-        lambda session: set_location(
+        lambda session: set_zone_and_hours(
             session,
             (ORGANIZATION, "loc-0001"),
             "UTC",

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.devices.liveness import end_offline_intervals
-from controlplane.devices.locations.locations import add_maintenance, set_location
+from controlplane.devices.locations.locations import add_maintenance, set_zone_and_hours
 from controlplane.devices.priority import Priority
 from controlplane.settings import Settings
 from controlplane.storage.monitoring_tables import AlertRoute, AlertSilence
@@ -93,7 +93,7 @@ class SimulatedFleet:
         position = 0
         for location in self.week.locations:
             key = (DEFAULT_ORGANIZATION, location.name)
-            set_location(session, key, location.zone, location.lines or None, BEGINS)
+            set_zone_and_hours(session, key, location.zone, location.lines or None, BEGINS)
             for window in location.schedule().maintenance:
                 add_maintenance(session, key, window, "")
             for device in location.devices:

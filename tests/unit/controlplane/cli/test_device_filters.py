@@ -60,6 +60,6 @@ DEVICES_BY_NAME: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone":
 def test_filters_select_devices(words: str, names: str) -> None:
     arguments = [word.replace("\t", " ") for word in words.split(" ") if word]
     filters = Filters(build_parser().parse_args(["devices", *arguments]))
-    selected = filters.of(DEVICES_BY_NAME.values())
+    selected = filters.apply(DEVICES_BY_NAME.values())
     assert selected == [DEVICES_BY_NAME[name] for name in names.split()]
     assert filters.is_empty is (not words)

@@ -187,9 +187,9 @@ def test_the_error_names_the_staging_directory_if_it_cannot_be_renamed(
 
 def test_locations_that_would_share_a_file_and_too_many_keys_are_refused() -> None:
     with pytest.raises(CommandError, match=r"the file a_b-01\.key"):
-        key_files.plan(["a/b", "A:b"], 1, "")
+        key_files.plan_key_files(["a/b", "A:b"], 1, "")
     with pytest.raises(CommandError, match="more than the maximum of 10000"):
-        key_files.plan(["a"], 10_001, "")
+        key_files.plan_key_files(["a"], 10_001, "")
 
 
 def test_a_key_is_revoked_by_name_last_four_characters_or_start_of_its_id(

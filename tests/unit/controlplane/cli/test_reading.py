@@ -188,7 +188,7 @@ def test_lists_of_a_report_are_printed_as_csv(
 
 def test_a_list_that_a_report_lacks_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--latest", "bar-till", "network", "--csv", "facts"]) == 2
-    assert "has no list facts: use one of hosts, endpoints, printers" in capsys.readouterr().err
+    assert "has no table facts: use one of hosts, endpoints, printers" in capsys.readouterr().err
 
 
 def test_changes_since_the_previous_report_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -286,4 +286,4 @@ def test_examples_in_the_help_are_valid() -> None:
     assert len(examples) >= 10
     for example in examples:
         words = example.partition(" > ")[0].partition("  #")[0].split()[1:]
-        assert parser.parse_args(words).verb
+        assert parser.parse_args(words).function

@@ -153,7 +153,7 @@ async def test_a_request_to_many_devices_requires_confirmation(
     devices = await enroll_devices(http, service, "many", 2)
     words = ["request", "--location", "many", "network"]
     assert await asyncio.to_thread(main, words) == 2
-    assert "Request a network report from 2 devices?" in capsys.readouterr().err
+    assert "Request network reports from 2 devices?" in capsys.readouterr().err
     assert [(await device.detail())["requests"] for device in devices] == [[], []]
     assert await asyncio.to_thread(main, [*words, "--yes"]) == 0
     assert [len((await device.detail())["requests"]) for device in devices] == [1, 1]
@@ -164,7 +164,7 @@ async def test_a_request_to_many_devices_requires_confirmation(
     [
         ("request network", "2: no device is selected"),
         ("request x --all network", "2: use either names of devices, or --all"),
-        ("request --location nowhere network", "1: No devices match."),
+        ("request --location nowhere network", "1: no devices match the filters"),
         ("request no-such-till y network", "1: no device matches 'no-such-till'"),
     ],
 )

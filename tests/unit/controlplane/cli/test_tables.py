@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from agent.wire.operator_operations import Device
-from controlplane.cli.connection import device_named
+from controlplane.cli.connection import find_device
 from controlplane.cli.devices.verbs import device_facts, print_devices
 from controlplane.cli.screen.tables import ids_of, print_facts, print_rows
 from controlplane.client.errors import CommandError
@@ -90,7 +90,7 @@ def test_the_first_line_of_a_device_is_its_name(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("words", ["bar-till-2", "Bar-Till-2", "0f7e", str(INSTANCE)])
 def test_a_device_is_selected_by_its_name_or_the_start_of_its_id(words: str) -> None:
     other = DEVICE.model_copy(update={"instance_id": UUID(int=7), "legacy_install_id": "kitchen"})
-    assert device_named(words, [other, DEVICE]).instance_id == INSTANCE
+    assert find_device(words, [other, DEVICE]).instance_id == INSTANCE
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_device_is_selected_by_its_name_or_the_start_of_its_id(words: str) -> 
 def test_a_word_that_matches_no_device_or_several_is_refused(words: str, message: str) -> None:
     twin = DEVICE.model_copy(update={"instance_id": UUID(int=7)})
     with pytest.raises(CommandError, match=message):
-        device_named(words, [DEVICE, twin])
+        find_device(words, [DEVICE, twin])
 
 
 def test_a_table_is_folded_only_if_it_is_wider_than_the_terminal(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.cli.main import build_parser, main
-from controlplane.cli.service import describe, install_and_start, options_file
+from controlplane.cli.service import describe, install_and_start, options_text
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.service.paths import RESOURCES, UNIT
 from controlplane.service.program import quote, require_safe_program
@@ -204,13 +204,13 @@ def test_the_shipped_options_are_the_defaults(tmp_path: Path) -> None:
 def test_options_become_lines_and_invalid_options_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = options_file(["--workers", "4", "--keep-reports=30d"])
+    text = options_text(["--workers", "4", "--keep-reports=30d"])
     assert text.splitlines()[-2:] == ["--workers 4", "--keep-reports=30d"]
     with pytest.raises(SystemExit):
-        options_file(["--wrokers", "4"])
+        options_text(["--wrokers", "4"])
     assert "did you mean '--workers'" in capsys.readouterr().err
     with pytest.raises(UsageError):
-        options_file(["--tracker-url", "nonsense"])
+        options_text(["--tracker-url", "nonsense"])
 
 
 def test_a_dry_run_prints_the_unit_and_the_options(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from controlplane.devices.locations.locations import add_maintenance, schedules
 from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.overview import console_feeds, polling, summaries
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot
-from controlplane.devices.overview.listing import conditions
+from controlplane.devices.overview.listing import filter_conditions
 from controlplane.devices.overview.polling import ConsolePoller
 from controlplane.devices.overview.records import ChangesRequest, OverviewRequest, Row
 from controlplane.devices.overview.searching import WORDS_MAX
@@ -268,7 +268,8 @@ def test_search_text_is_accepted_unless_it_has_control_characters_or_surrogates(
             parse_body(OverviewRequest, body)
         return
     filters = parse_body(OverviewRequest, body)
-    query = select(Device.position).where(*conditions(filters, datetime.now(UTC), "org-0001"))
+    conditions = filter_conditions(filters, datetime.now(UTC), "org-0001")
+    query = select(Device.position).where(*conditions)
     # A word is compared with three columns of the device, the names of locations, and the texts of
     # the newest reports.
     assert str(query).count("LIKE") == 5 * min(len(words.split()), WORDS_MAX)

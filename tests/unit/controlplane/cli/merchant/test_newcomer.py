@@ -41,7 +41,7 @@ def test_the_readme_starts_a_sandbox_service_with_two_commands() -> None:
         build_parser().parse_args(" ".join(words[1:]).partition(" > ")[0].split())
         for words in commands
     )
-    assert (load_options.verb, load_options.days, serve_options.verb) == (
+    assert (load_options.function, load_options.days, serve_options.function) == (
         "sandbox:load",
         365,
         "serve:run",

@@ -18,7 +18,7 @@ from controlplane.devices.findings.records import (
     FindingRecord,
     FindingsRequest,
 )
-from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, text_of
+from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, rule_of
 from controlplane.devices.findings.symbols import symbols
 from controlplane.devices.priority import ONLINE, Priority
 from controlplane.operation.caller import Caller
@@ -140,7 +140,7 @@ def check_sums(session: Session, oracle: Oracle, now: datetime) -> None:
             codes = {code for each in reports for code in each.codes}
             expected = Counter({DEVICE, *codes, *(each.kind for each in reports)})
             expected[ANY] += bool(reports)
-            expected[PROBLEM] = sum(text_of(each).severity in ("bad", "warn") for each in codes)
+            expected[PROBLEM] = sum(rule_of(each).severity in ("bad", "warn") for each in codes)
         assert Counter(row.subjects) == +expected
         assert device.symbols == "".join(characters[each] for each in row.subjects)
         for location in ("", device.location_id):
@@ -170,13 +170,13 @@ def check_counts(
         each.rule: each.device_count for each in reply.findings if each.device_count
     } == expected
     assert reply.device_count == len(devices)
-    problems = [code for code in expected if text_of(code).severity in ("bad", "warn")]
+    problems = [code for code in expected if rule_of(code).severity in ("bad", "warn")]
     for groups in (reply.locations, reply.platforms, reply.versions):
         assert sum(each.count for each in groups) == sum(expected[code] for code in problems)
     known = {each.position: oracle.newest(each.binding_id, context.now) for each in devices}
     assert reply.unknown_count == sum(not each for each in known.values())
     for each in reply.findings:
-        kinds = text_of(each.rule).kinds
+        kinds = rule_of(each.rule).kinds
         unknown = sum(not any(r.kind in kinds for r in reports) for reports in known.values())
         assert each.unknown_count == unknown, each.rule
         check_new(context, oracle, devices, each)
