@@ -321,8 +321,8 @@ DEFECTS: Final = (
     Defect(
         "money", "the smallest remainders of a discount get the cents that are left over",
         "controlplane/figures/money.py",
-        "key=lambda at: (-(amount * weights[at] % weight_sum), at)",
-        "key=lambda at: (amount * weights[at] % weight_sum, at)",
+        "key=lambda i: (-(amount * weights[i] % weight_sum), i)",
+        "key=lambda i: (amount * weights[i] % weight_sum, i)",
         "tests/unit/controlplane/figures/test_money.py",
     ),
     Defect(
@@ -383,7 +383,7 @@ DEFECTS: Final = (
     Defect(
         "alert", "devices in maintenance count as devices that should be online",
         "controlplane/alerts/facts.py",
-        "        devices += not is_maintained\n", "        devices += 1\n",
+        "        device_count += not is_maintained\n", "        device_count += 1\n",
         "tests/unit/controlplane/alerts/test_rules.py",
     ),
     Defect(

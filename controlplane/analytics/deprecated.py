@@ -6,7 +6,7 @@ Each operation returns a part of its successor's figures.
 from controlplane.analytics import messages
 from controlplane.analytics.parts import buckets_part, figures_part, items_part, trading_part
 from controlplane.analytics.pulse_facts import pulse_facts
-from controlplane.analytics.question import query_location, question
+from controlplane.analytics.query import query_location, resolve_query
 from controlplane.figures.money import percent
 from controlplane.figures.pulse import pulse
 from controlplane.operation.context import RequestContext
@@ -14,33 +14,31 @@ from controlplane.operation.context import RequestContext
 
 def chart(context: RequestContext, body: messages.FiguresQuery) -> messages.Chart:
     """Return the figures of each local hour of a period."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.Chart.model_construct(windows=query.windows, currencies=buckets_part(query))
 
 
 def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sales:
     """Return the figures of a period, and the net of the period before."""
-    query = question(context, body)
-    before = {
-        currency.currency: currency.figures.net_cents for currency in figures_part(query.previous)
-    }
-    return messages.Sales(
-        windows=query.windows,
-        currencies=tuple(
+    query = resolve_query(context, body)
+    previous_nets = {each.currency: each.figures.net_cents for each in figures_part(query.previous)}
+    currencies = []
+    for each in figures_part(query):
+        previous_net = previous_nets.get(each.currency, 0)
+        currencies.append(
             messages.CurrencySales(
-                currency=currency.currency,
-                figures=currency.figures,
-                previous_net_cents=(previous := before.get(currency.currency, 0)),
-                delta_percent=percent(currency.figures.net_cents - previous, previous),
+                currency=each.currency,
+                figures=each.figures,
+                previous_net_cents=previous_net,
+                delta_percent=percent(each.figures.net_cents - previous_net, previous_net),
             )
-            for currency in figures_part(query)
-        ),
-    )
+        )
+    return messages.Sales(windows=query.windows, currencies=tuple(currencies))
 
 
 def items(context: RequestContext, body: messages.NarrowedQuery) -> messages.Items:
     """Return the sold items of a period."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.Items(windows=query.windows, currencies=items_part(query))
 
 
@@ -48,34 +46,32 @@ def reconciliation(
     context: RequestContext, body: messages.NarrowedQuery
 ) -> messages.Reconciliation:
     """Return the payments and refunds of a period, summed by method of payment."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.Reconciliation(
         windows=query.windows,
         currencies=tuple(
             messages.CurrencyReconciliation(
-                currency=currency.currency,
-                methods=currency.methods,
-                coverage=currency.figures.coverage,
+                currency=each.currency, methods=each.methods, coverage=each.figures.coverage
             )
-            for currency in figures_part(query)
+            for each in figures_part(query)
         ),
     )
 
 
 def trend(context: RequestContext, body: messages.NarrowedQuery) -> messages.Trend:
     """Return the trading revenue of each day of a period."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.Trend(windows=query.windows, currencies=trading_part(query))
 
 
 def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Venues:
     """Return the figures of each location for a period."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.Venues(
         windows=query.windows,
         currencies=tuple(
-            messages.CurrencyVenues(currency=currency.currency, locations=currency.locations)
-            for currency in figures_part(query)
+            messages.CurrencyVenues(currency=each.currency, locations=each.locations)
+            for each in figures_part(query)
         ),
     )
 

@@ -112,7 +112,7 @@ def sales(context: RequestContext, parameters: wire.SalesQuery) -> wire.SalePage
     """
     statement, order = _statement(parameters.sort)
     if order.column is _sales.number:
-        order = replace(order, value_at=partial(_number_at, context))
+        order = replace(order, value_at=partial(_number_of, context))
     rows, cursor = page_after(
         context,
         _narrow(statement, parameters),
@@ -146,7 +146,7 @@ def _narrow(statement: Select[Any], parameters: wire.SalesQuery) -> Select[Any]:
     return statement
 
 
-def _number_at(context: RequestContext, sort_key: SortKey) -> str:
+def _number_of(context: RequestContext, sort_key: SortKey) -> str:
     """Return the number of the sale that a cursor names.
 
     The cursor does not contain the number, because its sort value has only 8 bytes.

@@ -28,14 +28,13 @@ from controlplane.agent_protocol.tools.record_models import (
     SaleRecord,
 )
 from controlplane.agent_protocol.tools.sales_groups import GROUPINGS, METRICS
-from controlplane.agent_protocol.tools.tool import ToolContext, schema_of, tool
+from controlplane.agent_protocol.tools.tool import Json, ToolContext, schema_of, tool
 
 DatasetName = Literal[
     "salesFigures", "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
     "deviceReports", "findings", "incidents", "organization", "locations", "fees", "uoms",
     "paymentMethods", "catalog",
 ]  # fmt: skip
-Json = dict[str, Any]
 
 
 class DescribeBusinessDataArguments(Exact):
@@ -80,29 +79,29 @@ class BusinessDataDescription(Tolerant):
 def describe_business_data(
     _context: ToolContext, arguments: DescribeBusinessDataArguments
 ) -> tuple[str, BusinessDataDescription]:
-    names = [arguments.dataset] if arguments.dataset is not None else list(_ROWS)
+    names = [arguments.dataset] if arguments.dataset is not None else list(_TOOLS_AND_ROWS)
     answer = BusinessDataDescription(datasets=tuple(_describe(name) for name in names))
     return f"Datasets: {', '.join(names)}.", answer
 
 
-_RECORDS: Final = "read_business_records"
-_MERCHANT: Final = "read_merchant_data"
-_ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
+_RECORDS_TOOL: Final = "read_business_records"
+_MERCHANT_TOOL: Final = "read_merchant_data"
+_TOOLS_AND_ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
     "salesFigures": ("query_sales", SalesRow),
-    "sales": (_RECORDS, SaleRecord),
-    "refunds": (_RECORDS, RefundRecord),
-    "employees": (_RECORDS, EmployeeRecord),
-    "pointsOfSale": (_RECORDS, PointOfSaleRecord),
-    "devices": (_RECORDS, Device),
-    "deviceRequests": (_RECORDS, RemoteRequest),
-    "deviceReports": (_RECORDS, DeviceReportRecord),
-    "findings": (_RECORDS, DeviceFindingRecord),
-    "incidents": (_RECORDS, DeviceIncidentRow),
-    "organization": (_MERCHANT, OrganizationContext),
-    "locations": (_MERCHANT, LocationRow),
-    "fees": (_MERCHANT, FeeRow),
-    "uoms": (_MERCHANT, UomRow),
-    "paymentMethods": (_MERCHANT, PaymentMethodRow),
+    "sales": (_RECORDS_TOOL, SaleRecord),
+    "refunds": (_RECORDS_TOOL, RefundRecord),
+    "employees": (_RECORDS_TOOL, EmployeeRecord),
+    "pointsOfSale": (_RECORDS_TOOL, PointOfSaleRecord),
+    "devices": (_RECORDS_TOOL, Device),
+    "deviceRequests": (_RECORDS_TOOL, RemoteRequest),
+    "deviceReports": (_RECORDS_TOOL, DeviceReportRecord),
+    "findings": (_RECORDS_TOOL, DeviceFindingRecord),
+    "incidents": (_RECORDS_TOOL, DeviceIncidentRow),
+    "organization": (_MERCHANT_TOOL, OrganizationContext),
+    "locations": (_MERCHANT_TOOL, LocationRow),
+    "fees": (_MERCHANT_TOOL, FeeRow),
+    "uoms": (_MERCHANT_TOOL, UomRow),
+    "paymentMethods": (_MERCHANT_TOOL, PaymentMethodRow),
     "catalog": ("read_catalog", GoodRow),
 }
 """The tool that reads each dataset, and the model of its rows."""
@@ -134,7 +133,7 @@ _CATALOG_EXAMPLES: Final = (
 
 @cache
 def _describe(name: DatasetName) -> DatasetDescription:
-    tool, row = _ROWS[name]
+    tool, row = _TOOLS_AND_ROWS[name]
     is_figures = name == "salesFigures"
     return DatasetDescription(
         dataset=name,
@@ -191,14 +190,15 @@ def _type(field: Json, definitions: Json) -> tuple[str, Json | None]:
         field = definitions[field["$ref"].rpartition("/")[2]]
     if "anyOf" in field:
         parts = [_type(schema, definitions) for schema in field["anyOf"]]
-        words = list(dict.fromkeys(word for word, _ in parts))
+        kinds = list(dict.fromkeys(kind for kind, _ in parts))
         inner = next((inner_type for _, inner_type in parts if inner_type is not None), None)
-        return " or ".join(words), inner
+        return " or ".join(kinds), inner
     if "enum" in field or "const" in field:
-        return "one of " + ", ".join(map(str, field.get("enum", [field.get("const")]))), None
+        values = field["enum"] if "enum" in field else [field["const"]]
+        return "one of " + ", ".join(map(str, values)), None
     if field.get("type") == "array":
-        word, inner = _type(field.get("items", {}), definitions)
-        return f"list of {word}", inner
+        kind, inner = _type(field.get("items", {}), definitions)
+        return f"list of {kind}", inner
     kind = str(field.get("format") or field.get("type", "any"))
     return kind, field if "properties" in field else None
 

@@ -10,13 +10,14 @@ from agent.wire.base import Array, Count, Exact, Number, Tolerant, Uuid
 from controlplane.agent_protocol.tools.business_context import OrganizationContext, organization_of
 from controlplane.agent_protocol.tools.business_records import count_records, read_business_records
 from controlplane.agent_protocol.tools.record_models import (
+    RECORDS_MAX,
     Dataset,
     EmployeeRecord,
     PointOfSaleRecord,
     ReadBusinessRecordsArguments,
 )
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
-from controlplane.analytics.question import visible_locations
+from controlplane.analytics.query import visible_locations
 from controlplane.operation.records import record_of
 from controlplane.storage.merchant.merchant_tables import (
     FeeItem,
@@ -145,7 +146,7 @@ def _records(context: ToolContext, dataset: Dataset) -> list[Any]:
     rows: list[Any] = []
     cursor = None
     while len(rows) < ROWS_MAX:
-        arguments = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=100)
+        arguments = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=RECORDS_MAX)
         _, result = read_business_records(context, arguments)
         rows += result.rows
         if (cursor := result.next_cursor) is None:

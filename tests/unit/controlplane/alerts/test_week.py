@@ -48,7 +48,7 @@ def _events(location: WeekLocation, week: Week, step_s: int) -> Iterator[Event]:
     monitoring = Monitoring(BEGINS, BEGINS)
     for index, at in enumerate(ticks):
         now = time_at(at)
-        monitoring = monitoring.check(now, timedelta(seconds=60))
+        monitoring = monitoring.after_evaluation(now, timedelta(seconds=60))
         with_state = {key.instance_id for key in states}
         bound = []
         for device, last, flags in zip(
@@ -61,7 +61,7 @@ def _events(location: WeekLocation, week: Week, step_s: int) -> Iterator[Event]:
                 bound.append(BoundDevice(device.instance_id, time_at(last[index]), is_broken))
         others = len(location.devices) - len(bound)
         facts = facts_of(
-            schedule, bound, now, ONLINE_WINDOW, others=others, others_online=others,
+            schedule, bound, now, ONLINE_WINDOW, other_count=others, other_online_count=others,
             can_detect_offline=monitoring.can_detect_offline(now, ONLINE_WINDOW),
         )  # fmt: skip
         states, transitions = evaluate(states, facts, now, Rules())
