@@ -141,7 +141,7 @@ def test_of_the_addresses_behind_proxy_arp_only_a_host_that_answers_is_listed(
             host_behind_proxy,
         ),
         proxy_arp_mac=proxy_mac,
-        proxied="10.77.0.0/24",
+        proxied_network="10.77.0.0/24",
     )
     result = collect_in_lan(plan, JOB, tmp_path)
     (run,) = result.runs
