@@ -317,7 +317,7 @@ REPLACED_TABLES = {"alert_notifications"}
 """Tables of layout 0012 that later layouts replace."""
 
 
-@pytest.mark.parametrize("old", migrations.LAYOUTS[:1])
+@pytest.mark.parametrize("old", migrations.LAYOUTS[:1])  # only the first one has a dump
 def test_a_database_with_an_older_layout_gets_the_schema_of_a_new_one(
     tmp_path: Path, old: str
 ) -> None:
