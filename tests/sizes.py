@@ -11,7 +11,7 @@ the same. In a large run, it searches for new examples. docs/testing.md lists th
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Container, Iterable
 from typing import Any, Final
 
 import pytest
@@ -60,20 +60,19 @@ def examples(count: int) -> int:
     return max(5, count * _EXAMPLES[_size] // _EXAMPLES["large"])
 
 
-def large_except(chosen: Callable[[Any], bool], cases: Iterable[Any]) -> list[Any]:
-    """Return the cases as parameters for ``parametrize``. Cases for which ``chosen`` returns False
+def large_except(medium_cases: Container[Any], cases: Iterable[Any]) -> list[Any]:
+    """Return the cases as parameters for ``parametrize``. Cases that are not in ``medium_cases``
     run only in large runs.
 
     The items of a case that is a tuple become separate arguments of the test.
     """
     return [
-        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=_marks(chosen(case)))
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)),
+            marks=() if case in medium_cases else (pytest.mark.large,),
+        )
         for case in cases
     ]
-
-
-def _marks(is_chosen: bool) -> tuple[pytest.MarkDecorator, ...]:
-    return () if is_chosen else (pytest.mark.large,)
 
 
 def size_of(item: pytest.Item) -> str:

@@ -57,20 +57,21 @@ def main() -> int:
         home = Path(directory)
         if not options.idle_only:
             show_work(builds, home, options.requests)
-        with local_service(_created(home / "idle")) as service:
+        with local_service(_new_directory(home / "idle")) as service:
             show_idling(builds, home, service, options.window, options.root)
         if not options.idle_only:
-            show_day(*list(builds.items())[-1], _created(home / "day"), Day())
+            name, command = list(builds.items())[-1]  # the package, if it is built
+            show_day(name, command, _new_directory(home / "day"), Day())
     return 0
 
 
 def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> None:
     """Print the sizes of the packages, and the durations of commands, starts and requests."""
     show_sizes()
-    for name, line in builds.items():
-        show_commands(name, line, home)
-        asyncio.run(show_starts(name, line, home))
-        show_latencies(name, line, _created(home / f"latency-{name}"), requests)
+    for name, command in builds.items():
+        show_commands(name, command, home)
+        asyncio.run(show_starts(name, command, home))
+        show_latencies(name, command, _new_directory(home / f"latency-{name}"), requests)
 
 
 def _in_a_namespace(*, with_peers: bool) -> int:
@@ -111,27 +112,29 @@ def show_sizes() -> None:
         show(package.name, f"{size:.1f} MiB", f"installed {installed / 1024:.1f} MiB")
 
 
-def show_commands(name: str, line: tuple[str, ...], home: Path) -> None:
+def show_commands(name: str, command: tuple[str, ...], home: Path) -> None:
     config = write_config(home / "commands", "http://127.0.0.1:9", "key")
-    for words in (
-        ("--version",),
-        ("status", "--config", str(config)),
-        ("config", "check", "--config", str(config)),
-        ("history", "--config", str(config)),
-        ("service", "--help"),
+    with_config = ("--config", str(config))
+    for verb, options in (
+        ("--version", ()),
+        ("status", with_config),
+        ("config check", with_config),
+        ("history", with_config),
+        ("service --help", ()),
     ):
-        seconds = [_seconds(lambda words=words: _quietly(*line, *words)) for _ in range(5)]
-        show(f"{name}: venue-agent {' '.join(words[:2])}".split(" --config")[0], _ms(seconds))
+        words = (*command, *verb.split(), *options)
+        seconds = [_seconds(lambda words=words: _quietly(*words)) for _ in range(5)]
+        show(f"{name}: venue-agent {verb}", _ms(seconds))
 
 
-async def show_starts(name: str, line: tuple[str, ...], home: Path) -> None:
-    """Measure repeated starts of an agent that is already enrolled."""
+async def show_starts(name: str, command: tuple[str, ...], home: Path) -> None:
+    """Measure repeated starts of an agent that is already enrolled, and print the durations."""
     async with StrictService(Reading.SSE) as service:
         config = write_config(home / f"starts-{name}", service.base_url, API_KEY)
         ready, acknowledged = [], []
         for _ in range(STARTS + 1):
             service.heartbeats = 0
-            daemon = running(line, config)
+            daemon = running(command, config)
             agent = await asyncio.to_thread(daemon.__enter__)
             try:
                 await service.until(lambda: service.heartbeats > 0)
@@ -157,13 +160,13 @@ def show_idling(
     """
     with contextlib.ExitStack() as stack:
         pids: dict[str, int] = {}
-        for name, line in builds.items():
+        for name, command in builds.items():
             config = write_config(home / f"idle-{name}", service.base_url, service.api_key)
             count = len(service.devices())
-            with running(line, config):
+            with running(command, config):
                 until(lambda count=count: len(service.devices()) > count, 30)
             # A daemon that has just enrolled uses more memory: restart it.
-            agent = stack.enter_context(running(line, config))
+            agent = stack.enter_context(running(command, config))
             pids[f"venue-agent ({name})"] = agent.process.pid
         for peer in bench_peers.PEERS if peers_root else ():
             with contextlib.suppress(FileNotFoundError):
@@ -203,7 +206,7 @@ def _costs(pids: dict[str, int]) -> dict[str, Cost]:
     return costs
 
 
-def _created(path: Path) -> Path:
+def _new_directory(path: Path) -> Path:
     path.mkdir()
     return path
 

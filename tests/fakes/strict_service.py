@@ -96,7 +96,10 @@ class StrictService:
             await self._changed.wait_for(condition)
 
     async def request_report(self, kind: str, *, expires_in_s: float = 600) -> str:
-        """Queue a request and return its id."""
+        """Queue a request and return its id.
+
+        ``expires_in_s`` is counted from the real time, also if the agent's clock is virtual.
+        """
         expires = datetime.now(UTC) + timedelta(seconds=expires_in_s)
         command = {
             "version": 1,

@@ -67,4 +67,4 @@ class Harm:
                 self.counts[f"bytes to port {port}"] += size
 
     def __str__(self) -> str:
-        return ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items()))
+        return ", ".join(f"{count} {traffic}" for traffic, count in sorted(self.counts.items()))

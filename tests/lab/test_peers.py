@@ -47,8 +47,8 @@ OUT_OF_PAPER = "http://{address}:631/media?" + "&".join(
 class Venue:
     """The LAN during the report.
 
-    ``machine`` is the host that runs the agent, and ``server`` is a print server. ``counts`` is the
-    file that the script listener.py writes. ``truth`` is a file with the printers' real addresses.
+    ``machine`` is the host that runs the agent, and ``server`` is a print server. The script
+    listener.py writes ``counts_file``. ``truth_file`` has the printers' real addresses.
     """
 
     lan: PeerLan
@@ -57,8 +57,8 @@ class Venue:
     spooler: Spooler
     server: Peer
     server_spooler: Spooler
-    counts: Path
-    truth: Path
+    counts_file: Path
+    truth_file: Path
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         """Start Python on the machine with these arguments."""
@@ -176,7 +176,7 @@ def venue(directory: Path) -> Iterator[Venue]:
 
 
 def _set_up(venue: Venue) -> None:
-    """Create the queues, then break some printers. Writes the printers to ``venue.truth``."""
+    """Create the queues, then break some printers. Writes the printers to ``venue.truth_file``."""
     lan, printers = venue.lan, venue.printers
     uris = {
         name: f"ipp://{peer.address}/ipp/print?uuid={peer.uuid}" for name, peer in printers.items()
@@ -204,8 +204,8 @@ def _set_up(venue: Venue) -> None:
     get_page = f"import urllib.request; urllib.request.urlopen({page!r}, timeout=60).read()"
     _, errors = venue.start("-c", get_page).communicate(timeout=120)
     assert not errors, errors.decode()
-    peers = {name: {**asdict(without_process(peer))} for name, peer in printers.items()}
-    venue.truth.write_text(json.dumps(peers))
+    peers = {name: asdict(without_process(peer)) for name, peer in printers.items()}
+    venue.truth_file.write_text(json.dumps(peers))
 
 
 def without_process(peer: Peer) -> Peer:
@@ -220,7 +220,7 @@ def facts(venue: Venue) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def truth(venue: Venue) -> dict[str, Any]:
-    return dict(json.loads(venue.truth.read_text()))
+    return dict(json.loads(venue.truth_file.read_text()))
 
 
 def printer(facts: dict[str, Any], printer_id: str) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def test_a_queue_that_the_device_does_not_have_is_unreachable(facts: dict[str, A
     assert queue["reason"].startswith("10.66.0.12:631 answers, but it has no queue printers/GONE")
 
 
-def test_each_queue_of_a_print_server_is_judged_by_its_own_path(facts: dict[str, Any]):
+def test_the_status_of_each_queue_of_a_print_server_depends_on_its_path(facts: dict[str, Any]):
     shared, paused = printer(facts, "cups:server-shared"), printer(facts, "cups:server-paused")
     missing = printer(facts, "cups:server-missing")
     assert [queue["status"] for queue in (shared, paused)] == ["reachable"] * 2
@@ -353,7 +353,7 @@ def test_hosts_of_the_peer_lan_have_their_names(facts: dict[str, Any]):
 def test_no_payload_reaches_the_ports_that_must_not_receive_any(
     facts: dict[str, Any], venue: Venue
 ):
-    counts = {int(port): count for port, count in json.loads(venue.counts.read_text()).items()}
+    counts = {int(port): count for port, count in json.loads(venue.counts_file.read_text()).items()}
     assert set(counts) == set(HARM_PORTS)
     tried = set(JOB["ports"]) & set(HARM_PORTS)  # type: ignore[call-overload]
     assert all(counts[port][0] > 0 for port in tried)  # the scan connected to the ports
@@ -421,8 +421,8 @@ def test_thousands_of_services_with_hostile_names_are_listed_up_to_the_limit(ven
     hostile_services = [
         service for service in whole["services"] if host.address in service["addresses"]
     ]
-    # One instance in 70 has a name that is not UTF-8 and is sent without its address. It cannot be
-    # queried by name, so its address stays unknown.
+    # One instance in 70 (fewer than one in 60) has a name that is not UTF-8 and is sent without its
+    # address. It cannot be queried by name, so its address stays unknown.
     assert len(hostile_services) >= services * 59 // 60
     assert whole["truncated"] is False
     assert len(cut["services"]) == limit

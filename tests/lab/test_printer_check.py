@@ -94,8 +94,9 @@ def test_snmp_requests_only_read_and_go_only_to_printers(
     earlier_records = set(folder.glob("*-*.json"))
     result = check(tmp_path, snmp_community="public")
     (record,) = {*folder.glob("*-*.json")} - earlier_records
-    requests = {(kind, request) for kind, request, _ in json.loads(record.read_text())["requests"]}
-    assert {request for request in requests if "SNMP" in request[1]} == {("printer", "SNMP get")}
+    rows = json.loads(record.read_text())["requests"]
+    snmp_requests = {(device, request) for device, request, _ in rows if "SNMP" in request}
+    assert snmp_requests == {("printer", "SNMP get")}
     check_harmless(result)
 
 

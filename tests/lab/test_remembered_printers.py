@@ -42,7 +42,7 @@ CHANGED_HOSTS = (
 )
 
 
-def report(
+def create_report(
     memory: PrinterMemory, hosts: tuple[LanHost, ...], home: Path
 ) -> dict[str, dict[str, Any]]:
     """Create a report and store what it learned, as the daemon does. Returns printers by name."""
@@ -74,7 +74,7 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
     state.prepare()
     memory = PrinterMemory(state)
 
-    printers = report(memory, ORIGINAL_HOSTS, tmp_path)
+    printers = create_report(memory, ORIGINAL_HOSTS, tmp_path)
     assert {printer_facts["status"] for printer_facts in printers.values()} == {"reachable"}
     known_printers = {
         printer_facts.id: printer_facts for printer_facts in memory.load()[0].printers
@@ -83,7 +83,7 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
         name: known_printer.mac_address for name, known_printer in known_printers.items()
     } == MACS
 
-    printers = report(memory, CHANGED_HOSTS, tmp_path)
+    printers = create_report(memory, CHANGED_HOSTS, tmp_path)
     for name, number in (("kitchen", 6), ("bar", 5), ("office", 20)):
         assert printers[name]["status"] == "unreachable"
         assert printers[name]["matched_endpoint"] == f"{LAN}.{number}:9100"
@@ -93,10 +93,10 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
     assert (printers["pass"]["status"], printers["pass"]["matched_endpoint"]) == ("unknown", None)
     assert f"another device answers there: MAC {STRANGER_MAC}" in printers["pass"]["reason"]
     assert f"while the printer had MAC {MACS['pass']}" in printers["pass"]["reason"]
-    (waiting,) = memory.load()[0].replacements
-    assert (waiting.printer.id, waiting.printer.mac_address) == ("pass", STRANGER_MAC)
+    (candidate,) = memory.load()[0].replacements
+    assert (candidate.printer.id, candidate.printer.mac_address) == ("pass", STRANGER_MAC)
 
-    printers = report(memory, ORIGINAL_HOSTS, tmp_path)
+    printers = create_report(memory, ORIGINAL_HOSTS, tmp_path)
     assert {printer_facts["status"] for printer_facts in printers.values()} == {"reachable"}
     assert memory.load()[0].replacements == ()
     assert {

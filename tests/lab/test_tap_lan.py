@@ -43,7 +43,7 @@ JOB: dict[str, Any] = {
 }
 
 
-def check_truth(plan: LabPlan, run: ChildRun) -> None:
+def check_hosts_and_endpoints(plan: LabPlan, run: ChildRun) -> None:
     """Check that the report has every live host with its MAC and every open port, and no others."""
     hosts = {h["address"]: h for h in run.facts["hosts"]}
     agent_host = hosts.pop(plan.agent_address)
@@ -82,7 +82,7 @@ def test_venue_with_wifi_firewalls_and_packet_loss_is_discovered_completely(tmp_
     plan = with_mute_pages(plan_lan("10.77.0.0/24", 40, seed=3), 4)
     result = collect_in_lan(plan, JOB, tmp_path)
     (run,) = result.runs
-    check_truth(plan, run)
+    check_hosts_and_endpoints(plan, run)
     check_harmless(result)
     assert run.facts["failures"] == []
     assert run.facts["limitations"] == []
@@ -102,7 +102,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     plan = replace(plan, hosts=tuple(replace(host, loss=0.0) for host in plan.hosts))
     result = collect_in_lan(plan, JOB, tmp_path, runs=2)
     for run in result.runs:
-        check_truth(plan, run)
+        check_hosts_and_endpoints(plan, run)
         assert run.facts["failures"] == []
     assert result.counters.harm() == {}
 
@@ -128,21 +128,26 @@ def test_network_with_only_a_gateway_has_the_finding_nothing_but_gateway(tmp_pat
     assert finding.code == "nothing-but-gateway"
 
 
-def test_an_address_that_only_proxy_arp_claims_is_not_listed(tmp_path: Path) -> None:
+def test_of_the_addresses_behind_proxy_arp_only_a_host_that_answers_is_listed(
+    tmp_path: Path,
+) -> None:
     plan = plan_lan("10.77.0.0/24", 8, seed=6, wifi_share=0.0)
     proxy_mac = "02:bb:00:00:00:01"
-    proxied_host = LanHost("10.77.0.40", proxy_mac, (80,))
+    host_behind_proxy = LanHost("10.77.0.40", proxy_mac, (80,))
     plan = replace(
         plan,
-        hosts=(*(h for h in plan.hosts if h.address != proxied_host.address), proxied_host),
+        hosts=(
+            *(h for h in plan.hosts if h.address != host_behind_proxy.address),
+            host_behind_proxy,
+        ),
         proxy_arp_mac=proxy_mac,
-        proxied="10.77.0.0/24",
+        proxied_network="10.77.0.0/24",
     )
     result = collect_in_lan(plan, JOB, tmp_path)
     (run,) = result.runs
     hosts = {h["address"]: h["mac_address"] for h in run.facts["hosts"]}
     del hosts[plan.agent_address]
-    assert hosts == {**plan.macs(), proxied_host.address: None}
+    assert hosts == {**plan.macs(), host_behind_proxy.address: None}
     assert any("proxy ARP" in text for text in run.facts["limitations"])
     assert [finding.code for finding in findings_of(payload_of(run.facts, JOB))] == ["proxy-arp"]
     check_harmless(result)
@@ -179,6 +184,7 @@ def test_printer_contacted_after_the_scan_is_queried_over_the_same_connection(
     bar = LanHost(
         "10.77.0.50", "02:1a:00:00:00:50", (80, 631, 9100), ipp=(lab_printer(str(UUID(int=50))),)
     )
+    # Only a gateway and `bar`. The agent gets one of the first addresses.
     plan = replace(plan_lan("10.77.0.0/28", 1), subnet="10.77.0.0/25")
     plan = replace(plan, hosts=(*plan.hosts, bar))
     printer = {"id": "bar", "name": "Bar", "transport": "network", "address": "10.77.0.50:631"}
@@ -206,6 +212,7 @@ def test_hostile_service_names_are_cleaned_and_the_report_is_cut_to_its_limits(
         {"id": f"p{n}", "name": HOSTILE_NAMES[n % len(HOSTILE_NAMES)], "address": f"10.80.3.{n}"}
         for n in range(1, 80)
     )
+    # A job cannot contain lone surrogates.
     printers = tuple({**p, "name": p["name"].encode("utf-8", "replace").decode()} for p in printers)
     plan = hostile_lan(services)
     job = {**JOB, "printers": printers, "max_services": max_services}
@@ -235,9 +242,11 @@ def venue_with_known_makers() -> LabPlan:
     """Return a realistic venue: most hosts announce nothing, and one has a random MAC."""
 
     def host(number: int, mac: str, ports: tuple[int, ...], *announcement: str) -> LanHost:
-        name, kind, port, txt = (*announcement, "", "", "", "")[:4]
-        services = (LanService(name, f"{kind}._tcp", int(port), (txt,)),) if kind else ()
         address = f"10.77.0.{number}"
+        if not announcement:
+            return LanHost(address, mac, ports)
+        name, kind, port, txt = announcement
+        services = (LanService(name, f"{kind}._tcp", int(port), (txt,)),)
         return LanHost(address, mac, ports, hostname=name.lower(), services=services)
 
     hosts = (
@@ -260,7 +269,7 @@ def test_nine_of_ten_hosts_of_a_venue_have_a_name_a_model_or_a_maker(tmp_path: P
     rows = host_rows(payload_of(run.facts, JOB))
     unrecognised = [row.address for row in rows if not row.is_recognisable]
     assert unrecognised == ["10.77.0.99"]
-    assert len(rows) == 11
+    assert len(rows) == 10 + 1  # the hosts and this machine
     by_address = {row.address: row.identity_facts for row in rows}
     assert by_address["10.77.0.50"] == ("printer", "TM-T88", "Seiko Epson")
     assert by_address["10.77.0.71"] == ("Square",)
@@ -271,5 +280,5 @@ def test_nine_of_ten_hosts_of_a_venue_have_a_name_a_model_or_a_maker(tmp_path: P
 def test_report_is_complete_without_privileges(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/26", 10, seed=10, wifi_share=0.0)
     result = collect_in_lan(plan, JOB, tmp_path, prefix=entering_without_privileges())
-    check_truth(plan, result.runs[0])
+    check_hosts_and_endpoints(plan, result.runs[0])
     check_harmless(result)

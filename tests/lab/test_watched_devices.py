@@ -29,13 +29,13 @@ BAR, PATIO, HALL, CELLAR, DISPLAY, LOFT = (f"00:11:22:00:00:0{n}" for n in range
 """The MACs of the payment terminals at the bar, on the patio, in the hall and in the cellar, of a
 kitchen display, and of the terminal in the loft, which is off."""
 PHONE = "02:99:00:00:00:01"
-OPEN = (80, 443, 631, 8080, 8443, 9100)
+OPEN_PORTS = (80, 443, 631, 8080, 8443, 9100)
 
 
 def terminal(number: int, mac: str) -> LanHost:
     service = LanService(f"Terminal {mac[-2:]}", "_http._tcp", 80)
     return LanHost(
-        f"{LAN}.{number}", mac, OPEN, hostname=f"term-{mac[-2:]}.local", services=(service,)
+        f"{LAN}.{number}", mac, OPEN_PORTS, hostname=f"term-{mac[-2:]}.local", services=(service,)
     )
 
 

@@ -37,7 +37,7 @@ CALLS = {failpoint for failpoint in Failpoint if failpoint.endswith("-called")} 
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class EnrolledAgent:
     clock: VirtualClock
     service: HostileService
     app: SimulatedApp
@@ -50,14 +50,14 @@ class Scene:
 @contextlib.asynccontextmanager
 async def enrolled_agent(
     home: Path, seed: int = 0, **sections: dict[str, object]
-) -> AsyncIterator[Scene]:
+) -> AsyncIterator[EnrolledAgent]:
     """Run an agent that has a binding and an open stream."""
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         config = config_for(home, service.base_url, **sections)
         async with simulated_agent(config, home, clock, seed) as app:
             await service.until(lambda: "onCommands" in service.calls and service.heartbeats > 0)
-            yield Scene(clock, service, app)
+            yield EnrolledAgent(clock, service, app)
 
 
 @contextlib.contextmanager
@@ -86,23 +86,23 @@ async def _outages(home: Path, seed: int, count: int) -> list[tuple[int, float]]
     The report answers a request that was created when the service came back.
     """
     rng, outages = Random(seed), []
-    async with enrolled_agent(home, seed) as scene:
+    async with enrolled_agent(home, seed) as agent:
         for _ in range(count):
             await asyncio.sleep(rng.uniform(5, 120))
             with record_calls() as calls:
-                await scene.service.go_away()
+                await agent.service.go_away()
                 await asyncio.sleep(OUTAGE_S)
-            await scene.service.come_back()
-            request_id = await scene.service.request_report(
-                "network", expires_in_s=scene.clock.passed_s + 600
+            await agent.service.come_back()
+            request_id = await agent.service.request_report(
+                "network", expires_in_s=agent.clock.passed_s + 600
             )
-            began = scene.clock.passed_s
-            await scene.until_answered(request_id, 120)
-            outages.append((len(calls), scene.clock.passed_s - began))
+            began = agent.clock.passed_s
+            await agent.until_answered(request_id, 120)
+            outages.append((len(calls), agent.clock.passed_s - began))
     return outages
 
 
-def test_outage_of_three_minutes_costs_few_tries_and_reports_resume_quickly(
+def test_outage_of_three_minutes_costs_few_attempts_and_reports_resume_quickly(
     memory_home: Path,
 ) -> None:
     outages = [
@@ -110,15 +110,16 @@ def test_outage_of_three_minutes_costs_few_tries_and_reports_resume_quickly(
         for seed in range(4)
         for outage in run_in_virtual_time(_outages(memory_home / str(seed), seed, OUTAGES // 4))
     ]
-    tries = [attempts for attempts, _ in outages]
-    back_s = sorted(duration_s for _, duration_s in outages)
-    median, percentile_95 = back_s[OUTAGES // 2], back_s[OUTAGES * 95 // 100 - 1]
+    attempts = [count for count, _ in outages]
+    recovery_s = sorted(duration_s for _, duration_s in outages)
+    median, percentile_95 = recovery_s[OUTAGES // 2], recovery_s[OUTAGES * 95 // 100 - 1]
     print(
-        f"{min(tries)} to {max(tries)} tries; back in {median:.1f} s, 95 % in {percentile_95:.1f} s"
+        f"{min(attempts)} to {max(attempts)} attempts; back in {median:.1f} s, 95 % in "
+        f"{percentile_95:.1f} s"
     )
     assert len(outages) == OUTAGES
-    assert max(tries) <= 25
-    assert min(tries) >= 5
+    assert max(attempts) <= 25
+    assert min(attempts) >= 5
     assert percentile_95 <= 30
 
 
@@ -133,8 +134,8 @@ REQUESTS = 20
 async def _long_outage(home: Path) -> None:
     # The maximum age is so long that only the limit of bytes applies.
     limits: dict[str, object] = {"outbox_max_bytes": OUTBOX_MAX_BYTES, "outbox_max_age_days": 365}
-    async with enrolled_agent(home, limits=limits) as scene:
-        app, service = scene.app, scene.service
+    async with enrolled_agent(home, limits=limits) as agent:
+        app, service = agent.app, agent.service
         requests = []
         service.faults["submitResult"] = hang
         for number in range(REQUESTS):
@@ -142,6 +143,7 @@ async def _long_outage(home: Path) -> None:
             requests.append(
                 await service.request_report(kind, expires_in_s=REPORTS * REPORT_EVERY_S)
             )
+        # Each request is acknowledged as received and as running.
         await service.until(lambda: len(service.acknowledged) == 2 * REQUESTS, 600)
         service.faults.clear()
         # Calls fail as if nothing listened at the address. Real connections over a simulated month
@@ -221,18 +223,18 @@ def test_outbox_stays_within_limits_in_a_long_outage_and_is_sent_afterwards(
 
 
 async def _sleep_through_the_night(home: Path) -> None:
-    async with enrolled_agent(home) as scene:
-        streams = scene.service.calls.count("onCommands")
-        # A service drops the stream during such a sleep, and the agent cannot detect that. But it
-        # detects the sleep, and must then open a new stream.
-        scene.clock.suspend(8 * 3600)
-        await scene.service.until(
-            lambda: scene.service.calls.count("onCommands") > streams, CHECK_EVERY_S + 5
+    async with enrolled_agent(home) as agent:
+        streams = agent.service.calls.count("onCommands")
+        # A real service drops the stream during such a sleep, and the agent cannot detect that. But
+        # it detects the sleep, and must then open a new stream.
+        agent.clock.suspend(8 * 3600)
+        await agent.service.until(
+            lambda: agent.service.calls.count("onCommands") > streams, CHECK_EVERY_S + 5
         )
-        request_id = await scene.service.request_report(
-            "network", expires_in_s=scene.clock.passed_s + 60
+        request_id = await agent.service.request_report(
+            "network", expires_in_s=agent.clock.passed_s + 60
         )
-        await scene.until_answered(request_id, 30)
+        await agent.until_answered(request_id, 30)
 
 
 def test_a_new_stream_is_opened_at_once_after_the_machine_slept(memory_home: Path) -> None:
@@ -240,17 +242,17 @@ def test_a_new_stream_is_opened_at_once_after_the_machine_slept(memory_home: Pat
 
 
 async def _sleep_after_an_outage(home: Path) -> float:
-    async with enrolled_agent(home) as scene:
-        await scene.service.go_away()
+    async with enrolled_agent(home) as agent:
+        await agent.service.go_away()
         await asyncio.sleep(600)  # after this time, the waits between attempts are at their maximum
-        await scene.service.come_back()
-        scene.clock.suspend(3600)
-        request_id = await scene.service.request_report(
-            "network", expires_in_s=scene.clock.passed_s + 600
+        await agent.service.come_back()
+        agent.clock.suspend(3600)
+        request_id = await agent.service.request_report(
+            "network", expires_in_s=agent.clock.passed_s + 600
         )
-        began = scene.clock.passed_s
-        await scene.until_answered(request_id, 60)
-        return scene.clock.passed_s - began
+        began = agent.clock.passed_s
+        await agent.until_answered(request_id, 60)
+        return agent.clock.passed_s - began
 
 
 def test_sleep_of_the_machine_ends_an_old_retry_delay(memory_home: Path) -> None:
@@ -258,30 +260,31 @@ def test_sleep_of_the_machine_ends_an_old_retry_delay(memory_home: Path) -> None
 
 
 async def _change_the_clock(home: Path, step_s: float) -> None:
-    async with enrolled_agent(home) as scene:
-        running_id = await scene.service.request_report("network", expires_in_s=600)
-        scene.app.collectors.may_end.clear()
-        await scene.service.until(lambda: len(scene.service.acknowledged) == 2)
-        waiting_id = await scene.service.request_report("network", expires_in_s=900)
-        short_id = await scene.service.request_report("application", expires_in_s=300)
-        await scene.service.until(lambda: len(scene.service.acknowledged) == 4)
-        scene.clock.step(step_s)
+    async with enrolled_agent(home) as agent:
+        running_id = await agent.service.request_report("network", expires_in_s=600)
+        agent.app.collectors.may_end.clear()
+        await agent.service.until(lambda: len(agent.service.acknowledged) == 2)
+        waiting_id = await agent.service.request_report("network", expires_in_s=900)
+        short_id = await agent.service.request_report("application", expires_in_s=300)
+        # The request that runs was acknowledged twice, and each request that waits once.
+        await agent.service.until(lambda: len(agent.service.acknowledged) == 4)
+        agent.clock.step(step_s)
         # From now on, no reply contains the service's time. The agent has only its own clocks.
         for operation in ("heartbeat", "onCommands"):
-            scene.service.faults[operation] = hang
+            agent.service.faults[operation] = hang
         await asyncio.sleep(400)
-        scene.app.collectors.may_end.set()
-        await scene.until_answered(running_id, 300)
-        await scene.until_answered(waiting_id, 300)
+        agent.app.collectors.may_end.set()
+        await agent.until_answered(running_id, 300)
+        await agent.until_answered(waiting_id, 300)
         await asyncio.sleep(60)
         states = [
-            _state(scene.app, request_id) for request_id in (running_id, waiting_id, short_id)
+            _state(agent.app, request_id) for request_id in (running_id, waiting_id, short_id)
         ]
         assert states == [State.SUBMITTED, State.SUBMITTED, State.EXPIRED]
-        scene.service.faults.clear()
-        count = scene.service.heartbeats
-        await scene.service.until(lambda: scene.service.heartbeats > count + 2, 300)
-        assert scene.service.violations == []
+        agent.service.faults.clear()
+        count = agent.service.heartbeats
+        await agent.service.until(lambda: agent.service.heartbeats > count + 2, 300)
+        assert agent.service.violations == []
 
 
 def _state(app: SimulatedApp, request_id: str) -> State | None:
@@ -292,7 +295,7 @@ def _state(app: SimulatedApp, request_id: str) -> State | None:
 @pytest.mark.parametrize(
     "step_s",
     sizes.large_except(
-        {-DAY_S, 7.0, 400 * DAY_S}.__contains__,
+        {-DAY_S, 7.0, 400 * DAY_S},
         [-DAY_S, -3600.0, 7.0, 3600.0, DAY_S, 400 * DAY_S],
     ),
 )
@@ -303,18 +306,18 @@ def test_clock_change_does_not_change_when_requests_expire(
 
 
 async def _change_the_clock_while_a_report_waits(home: Path, step_s: float) -> None:
-    async with enrolled_agent(home) as scene:
-        scene.service.faults["submitResult"] = hang
-        scene.app._executor.schedule("network")
-        await scene.service.until(
-            lambda: any(name == "submitResult" for _, name in scene.service.called_at)
+    async with enrolled_agent(home) as agent:
+        agent.service.faults["submitResult"] = hang
+        agent.app._executor.schedule("network")
+        await agent.service.until(
+            lambda: any(name == "submitResult" for _, name in agent.service.called_at)
         )
-        scene.clock.step(step_s)
+        agent.clock.step(step_s)
         await asyncio.sleep(2 * CHECK_EVERY_S)
-        scene.app._submitter.apply_limits()
-        assert scene.app._outbox.depth().reports == 1
-        scene.service.faults.clear()
-        await scene.service.until(lambda: len(scene.service.reports) == 1, 300)
+        agent.app._submitter.apply_limits()
+        assert agent.app._outbox.depth().reports == 1
+        agent.service.faults.clear()
+        await agent.service.until(lambda: len(agent.service.reports) == 1, 300)
 
 
 @pytest.mark.parametrize("step_s", [-DAY_S, DAY_S, 60 * DAY_S])

@@ -40,9 +40,7 @@ def test_agent_answers_a_request_in_every_reading_in_virtual_time(
     assert len(service.reports) == 1
 
 
-@pytest.mark.parametrize(
-    "reading", sizes.large_except({Reading.SSE, Reading.ARRAY}.__contains__, READINGS)
-)
+@pytest.mark.parametrize("reading", sizes.large_except({Reading.SSE, Reading.ARRAY}, READINGS))
 async def test_agent_answers_a_request_in_every_reading_in_real_processes(
     reading: Reading, tmp_path: Path
 ) -> None:

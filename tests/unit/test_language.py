@@ -1,9 +1,9 @@
 """Names, messages, comments and documents use the terms of docs/glossary.md.
 
 ``TERMS`` lists each term to avoid with the standard term and two patterns. The first pattern is
-matched with identifiers, after they are split into words: ``note_heard`` and ``NoteHeard`` become
-``_note_heard_`` and ``_Note_Heard_``. The second pattern is matched with prose: documents,
-comments, docstrings, and messages for users.
+matched against identifiers, after they are split into words: ``note_heard`` and ``NoteHeard``
+become ``_note_heard_`` and ``_Note_Heard_``. The second pattern is matched against prose:
+documents, comments, docstrings, and messages for users.
 
 A failed test prints the first 20 hits. To write all hits to a file, set ``LANGUAGE_REPORT``::
 
@@ -43,7 +43,7 @@ EXEMPT_NAMES: Final = {
 }
 """Names that contain a term to avoid, because a function of a library has this name or parameter.
 
-A key contains the only file that may use the name, and the name. A value is the function.
+Maps (file, name) to the function. Only this file may use the name.
 """
 
 
@@ -135,6 +135,7 @@ TERMS: Final = (
     Term(
         "strip (of a device's history)",
         "timeline",
+        # `Strip` in a name, and `strip` at the end of `device_strip`, but not `str.strip`.
         r"(?-i:_Strips?_)|(?-i:_strip_$)(?<!^_strip_)",
         "",
     ),
@@ -248,7 +249,8 @@ def check_python(path: Path, source: str) -> Iterator[Hit]:
             continue
         text = literal if kind == "comment" else ""
         if kind == "text":
-            # A docstring is the first text of its line. So are some other strings.
+            # A string that begins its line is treated as a docstring, although it can be another
+            # string.
             is_first = not source[source.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
             if is_product or is_first:
                 value = text_of(literal)

@@ -26,12 +26,12 @@ import resource
 import sys
 
 from tests.bench.fleet.attacks.beside_attacks import (
-    beside_dashboards,
-    beside_registrations,
-    beside_reports,
+    heartbeats_during_dashboards,
+    heartbeats_during_registrations,
+    heartbeats_during_reports,
 )
-from tests.bench.fleet.attacks.beside_sign_ins import beside_sign_ins
-from tests.bench.fleet.fair import latency_during_attack
+from tests.bench.fleet.attacks.beside_sign_ins import heartbeats_during_sign_ins
+from tests.bench.fleet.fair import latency_beside_busy_organization
 from tests.bench.fleet.heartbeats import heartbeats
 from tests.bench.fleet.streams import idle_streams, requests_at_devices
 
@@ -44,7 +44,7 @@ KINDS = (
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure the service under a fleet.")
-    parser.add_argument("what", nargs="*", choices=KINDS, default=list(KINDS))
+    parser.add_argument("kinds", metavar="kind", nargs="*", choices=KINDS, default=list(KINDS))
     parser.add_argument("--database", nargs="+", choices=DATABASES, default=list(DATABASES))
     parser.add_argument(
         "--devices", nargs="+", type=int, default=[100, 50_000], help="fleet sizes for heartbeats"
@@ -56,19 +56,19 @@ def main() -> int:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     databases: list[str] = options.database
-    lines = {
+    benchmarks = {
         "heartbeats": lambda: heartbeats(databases, options.devices, options.heartbeats),
         "streams": lambda: idle_streams(databases, options.streams),
         "requests": lambda: requests_at_devices(databases, options.streams, options.requests),
-        "fair": lambda: latency_during_attack(databases),
-        "dashboards": lambda: beside_dashboards(databases),
-        "reports": lambda: beside_reports(databases),
-        "sign-ins": lambda: beside_sign_ins(databases),
-        "registrations": lambda: beside_registrations(databases),
+        "fair": lambda: latency_beside_busy_organization(databases),
+        "dashboards": lambda: heartbeats_during_dashboards(databases),
+        "reports": lambda: heartbeats_during_reports(databases),
+        "sign-ins": lambda: heartbeats_during_sign_ins(databases),
+        "registrations": lambda: heartbeats_during_registrations(databases),
     }
-    for what in options.what:
-        for line in lines[what]():
-            sys.stdout.write(f"{what:<15}{line}\n")
+    for kind in options.kinds:
+        for line in benchmarks[kind]():
+            sys.stdout.write(f"{kind:<15}{line}\n")
             sys.stdout.flush()
     return 0
 

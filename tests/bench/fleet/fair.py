@@ -18,7 +18,7 @@ that the rate limit permits.
 """
 
 
-def latency_during_attack(databases: list[str]) -> Iterator[str]:
+def latency_beside_busy_organization(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database: the 95th percentile of the latency without and with the
     attack of the module `greedy`, and the ratio of both. The last figure is the ratio if the attack
     is on another service of this machine. Such an attack takes only processor time from the

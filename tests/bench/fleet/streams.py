@@ -31,7 +31,7 @@ def idle_streams(databases: list[str], streams: int) -> Iterator[str]:
 
 
 def _idle(started: Service, fleet: list[Member]) -> str:
-    async def measured() -> str:
+    async def measure() -> str:
         # For the first streams, the service imports modules. The memory of these modules is not
         # part of the memory of a stream.
         first = await listen([started.port], fleet[:10], _ignore)
@@ -51,7 +51,7 @@ def _idle(started: Service, fleet: list[Member]) -> str:
             f"all open after {opened_s:.1f} s  {lost} lost"
         )
 
-    return asyncio.run(measured())
+    return asyncio.run(measure())
 
 
 def requests_at_devices(databases: list[str], streams: int, requests: int) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
                 arrivals[number, line[4:].decode()] = time.perf_counter()
                 arrived.set()
 
-    async def took_ms(number: int, port: int) -> float:
+    async def measure_ms(number: int, port: int) -> float:
         """Create a request, and return the time until the device's stream delivers it."""
         began_s = time.perf_counter()
         reply = json.loads(await post(port, create_request(fleet[number])))
@@ -87,21 +87,22 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
                 await arrived.wait()
         return 1000 * (arrivals[number, reply["requestId"]] - began_s)
 
-    async def measured() -> str:
+    async def measure() -> str:
         ports = [each.port for each in services]
         listeners = await listen(ports, fleet, on_data)
-        # With two services, half of the requests go to the service that does not have the device's
-        # stream.
-        took = [
-            await took_ms(turn * 7919 % len(fleet), ports[turn // 2 % len(ports)])
-            for turn in range(requests)
-        ]
+        took = []
+        for turn in range(requests):
+            number = turn * 7919 % len(fleet)  # a prime: the devices come in a mixed order
+            # With two services, half of the requests go to the service that does not have the
+            # device's stream: `number` alternates between the services, the port every second turn.
+            port = ports[turn // 2 % len(ports)]
+            took.append(await measure_ms(number, port))
         for listener in listeners:
             listener.transport.abort()
         p50, p99 = statistics.median(took), statistics.quantiles(took, n=100)[98]
         return f"{len(took)} requests arrived  p50 {p50:.1f} ms  p99 {p99:.1f} ms"
 
-    return asyncio.run(measured())
+    return asyncio.run(measure())
 
 
 def _ignore(number: int, data: bytes) -> None:

@@ -16,7 +16,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
-from tests.contract.agent_protocol.served import Served
+from tests.contract.agent_protocol.served import ServedApp
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
 from tests.unit.controlplane.running_service import FakeClock
 
@@ -24,14 +24,14 @@ SHUTDOWN_TIMEOUT_S = 300
 
 
 @pytest.fixture
-async def served(tmp_path: Path) -> AsyncIterator[Served]:
+async def served(tmp_path: Path) -> AsyncIterator[ServedApp]:
     """The service. Calls without a credential get the API key of the tests."""
     async with serving(tmp_path) as server:
         yield server
 
 
 @pytest.fixture
-async def bare(tmp_path: Path) -> AsyncIterator[Served]:
+async def bare(tmp_path: Path) -> AsyncIterator[ServedApp]:
     """The service. Calls without a credential are not changed."""
     async with serving(tmp_path, adds_api_key=False) as server:
         yield server
@@ -40,7 +40,7 @@ async def bare(tmp_path: Path) -> AsyncIterator[Served]:
 @asynccontextmanager
 async def serving(
     folder: Path, *, adds_api_key: bool = True, plan: Plan | None = None
-) -> AsyncIterator[Served]:
+) -> AsyncIterator[ServedApp]:
     clock = FakeClock()
     database = Database(str(folder / "service.db"))
     default_plan = Plan(
@@ -50,7 +50,7 @@ async def serving(
     database.write(lambda session: load(session, plan, clock.now))
     settings = Settings(rate_per_s=0, argon2_memory_kib=MEMORY_KIB, argon2_passes=PASSES)
     core = Core(database, settings, clock)
-    server = Served(build_app(core), database, clock, adds_api_key=adds_api_key)
+    server = ServedApp(build_app(core), database, clock, adds_api_key=adds_api_key)
     config = uvicorn.Config(
         server, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2
     )

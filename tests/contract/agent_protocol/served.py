@@ -10,7 +10,7 @@ from controlplane.storage.database import Database
 from tests.unit.controlplane.running_service import FakeClock
 
 
-class Served:
+class ServedApp:
     def __init__(
         self, app: ASGIApp, database: Database, clock: FakeClock, *, adds_api_key: bool
     ) -> None:

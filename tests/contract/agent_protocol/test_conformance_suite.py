@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from tests.contract.agent_protocol.served import Served
+from tests.contract.agent_protocol.served import ServedApp
 from tests.prerequisites import mcp_conformance
 
 pytestmark = [pytest.mark.medium, pytest.mark.needs("mcp-conformance")]
@@ -89,7 +89,7 @@ async def test_each_scenario_is_permitted_or_forbidden() -> None:
     assert not PERMITTED & FORBIDDEN.keys()
 
 
-async def test_exactly_the_permitted_conformance_scenarios_pass(served: Served) -> None:
+async def test_exactly_the_permitted_conformance_scenarios_pass(served: ServedApp) -> None:
     output = await run_suite("server", "--url", served.url, "--suite", "all")
     counts = {
         name: (int(passed_count), int(failed_count))

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.contract.agent_protocol.served import Served
+from tests.contract.agent_protocol.served import ServedApp
 
 pytestmark = pytest.mark.medium
 
@@ -25,11 +25,11 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
-# The modes select the version of the protocol: the `initialize` handshake of earlier versions, the
-# newest version that the service offers, or exactly this version.
+# The mode selects the version of the protocol: "legacy" the `initialize` handshake of earlier
+# versions, "auto" the newest version that the service offers, and a date exactly that version.
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 async def test_the_official_client_lists_and_calls_all_seven_tools(
-    served: Served, mode: str
+    served: ServedApp, mode: str
 ) -> None:
     headers = {"authorization": f"Bearer {served.api_key}"}
     async with (

@@ -26,7 +26,7 @@ from pydantic import AnyUrl
 from controlplane.accounts import users
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hasher
-from tests.contract.agent_protocol.served import Served
+from tests.contract.agent_protocol.served import ServedApp
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD
 
 pytestmark = pytest.mark.medium
@@ -100,7 +100,7 @@ def hidden_fields(page: httpx2.Response) -> dict[str, str]:
     return {name: unescape(value) for name, value in HIDDEN.findall(page.text)}
 
 
-def make_user(served: Served) -> None:
+def make_user(served: ServedApp) -> None:
     password_hash = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
 
     def work(session: object) -> None:
@@ -116,7 +116,7 @@ def make_user(served: Served) -> None:
 
 
 async def test_the_official_client_signs_in_refreshes_its_token_and_can_only_read(
-    bare: Served,
+    bare: ServedApp,
 ) -> None:
     make_user(bare)
     issuer = bare.url.removesuffix("/api/mcp/v1")
@@ -161,7 +161,7 @@ async def test_the_official_client_signs_in_refreshes_its_token_and_can_only_rea
 
 
 async def test_an_unknown_token_is_refused_with_the_address_of_the_metadata(
-    bare: Served,
+    bare: ServedApp,
 ) -> None:
     make_user(bare)
     issuer = bare.url.removesuffix("/api/mcp/v1")

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from tests.contract.agent_protocol.conftest import serving
-from tests.contract.agent_protocol.served import Served
+from tests.contract.agent_protocol.served import ServedApp
 from tests.contract.agent_protocol.test_official_client import CALLS
 from tests.contract.agent_protocol.test_official_oauth_client import EMAIL, make_user
 from tests.fakes.console.page import Page
@@ -101,7 +101,7 @@ def _result(output: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def bare(tmp_path: Path) -> AsyncIterator[Served]:
+async def bare(tmp_path: Path) -> AsyncIterator[ServedApp]:
     async with serving(tmp_path, adds_api_key=False) as server:
         make_user(server)
         yield server
@@ -114,7 +114,7 @@ def page(tmp_path: Path) -> Iterator[Page]:
 
 
 async def test_user_grants_read_access_and_revokes_it(
-    bare: Served, page: Page, tmp_path: Path
+    bare: ServedApp, page: Page, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -146,7 +146,7 @@ async def test_user_grants_read_access_and_revokes_it(
     assert "auth" in output.lower()
 
 
-async def test_api_key_reads_and_writes(bare: Served, tmp_path: Path) -> None:
+async def test_api_key_reads_and_writes(bare: ServedApp, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     inspector = Inspector(home, bare.url)

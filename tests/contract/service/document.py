@@ -129,9 +129,10 @@ _FACADE_REFUSALS: Final = (
     "415 invalid_request", "500", "503",
 )  # fmt: skip
 _RETAIL_REFUSALS: Final = (
-    "400 of a good", "400 of a parameter", "400 of a list as the body", "400 of a cursor",
-    "401 of retail", "403 of retail", "404 of retail", "409 existing_entity_conflict",
-    "415 of retail", "429 of retail", "500 of retail", "503 of retail",
+    "400 for a good", "400 for a parameter", "400 for a list as the body", "400 for a cursor",
+    "401 in the retail API", "403 in the retail API", "404 in the retail API",
+    "409 existing_entity_conflict", "415 in the retail API", "429 in the retail API",
+    "500 in the retail API", "503 in the retail API",
 )  # fmt: skip
 _AGENTS_REFUSALS: Final = (
     agents.MISTAKE, agents.FOREIGN, agents.MALFORMED, agents.NO_CREDENTIAL, agents.OTHER_METHOD,

@@ -93,8 +93,8 @@ def _answers(address: str, count: int) -> dict[bytes, list[bytes]]:
         srv = _record(_name(instance), _SRV, struct.pack("!HHH", 0, 0, 1024 + number) + _name(host))
         txt = _record(_name(instance), _TXT, _TXT_4K if number % 500 == 0 else b"\x0aty=Hostile")
         a = _record(_name(host), _A, socket.inet_aton(address))
-        is_bare = number % 10 == 0
-        packets = [_packet([pointer]) if is_bare else _packet([pointer, srv, txt, a])]
+        is_pointer_only = number % 10 == 0
+        packets = [_packet([pointer]) if is_pointer_only else _packet([pointer, srv, txt, a])]
         answers.setdefault(b".".join(kind).lower(), []).extend(packets)
         answers[b".".join(instance).lower()] = [_packet([srv, txt])]
         answers[b".".join(host).lower()] = [_packet([a])]

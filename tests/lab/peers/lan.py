@@ -53,7 +53,7 @@ until [ -S /run/avahi-daemon/socket ]; do sleep 0.02; done
 exec ippeveprinter -p 631 -M "$2" -m "$3" -d "$1" "$4"
 """
 _lans = itertools.count()
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -91,18 +91,18 @@ class PeerLan:
         """Add a namespace with the address ``10.66.0.number`` on the bridge."""
         if not self._namespaces:
             self._add_namespace("switch")
-            self._in("switch", "ip", "link", "add", "br0", "type", "bridge")
-            self._in("switch", "ip", "link", "set", "br0", "up")
+            self._run_in("switch", "ip", "link", "add", "br0", "type", "bridge")
+            self._run_in("switch", "ip", "link", "set", "br0", "up")
             self._watch()
         namespace = self._add_namespace(name)
         mac = f"02:66:00:00:00:{number:02x}"
         switch, outer = self._namespace("switch"), f"v{number}"
         veth = ("type", "veth", "peer", "name", "eth0", "address", mac, "netns", namespace)
         _run("ip", "-n", switch, "link", "add", outer, *veth)
-        self._in("switch", "ip", "link", "set", outer, "master", "br0", "up")
+        self._run_in("switch", "ip", "link", "set", outer, "master", "br0", "up")
         address = f"{SUBNET}.{number}"
-        self._in(name, "ip", "addr", "add", f"{address}/{PREFIX_LENGTH}", "dev", "eth0")
-        self._in(name, "ip", "link", "set", "eth0", "up")
+        self._run_in(name, "ip", "addr", "add", f"{address}/{PREFIX_LENGTH}", "dev", "eth0")
+        self._run_in(name, "ip", "link", "set", "eth0", "up")
         peer = Peer(name, namespace, address, mac)
         self.peers.append(peer)
         return peer
@@ -134,7 +134,7 @@ class PeerLan:
             if peer.is_printer and not peer.uuid:
                 log = self.directory / peer.name / "peer.log"
                 _wait(lambda log=log: _ANNOUNCED in log.read_bytes(), f"{peer.name}'s announcer")  # type: ignore[misc]
-                peer.uuid = _wait(lambda peer=peer: self._ask_uuid(client, peer, test), peer.name)  # type: ignore[misc]
+                peer.uuid = _wait(lambda peer=peer: self._read_uuid(client, peer, test), peer.name)  # type: ignore[misc]
 
     def start_spooler(self, peer: Peer, listen: str = "") -> Spooler:
         """Start cupsd on a peer. ``listen`` is an address for other hosts; the default is none."""
@@ -155,9 +155,9 @@ class PeerLan:
     def move(self, peer: Peer, number: int) -> None:
         """Give a running peer another address, as a DHCP server does."""
         old, peer.address = peer.address, f"{SUBNET}.{number}"
-        self._in(peer.name, "ip", "addr", "del", f"{old}/{PREFIX_LENGTH}", "dev", "eth0")
+        self._run_in(peer.name, "ip", "addr", "del", f"{old}/{PREFIX_LENGTH}", "dev", "eth0")
         new = f"{peer.address}/{PREFIX_LENGTH}"
-        self._in(peer.name, "ip", "addr", "add", new, "dev", "eth0")
+        self._run_in(peer.name, "ip", "addr", "add", new, "dev", "eth0")
 
     def stop(self, peer: Peer) -> None:
         """Kill all programs of a peer. Its address still answers ARP and ping."""
@@ -166,21 +166,21 @@ class PeerLan:
             peer.process = None
 
     def unplug(self, peer: Peer) -> None:
-        self._in(peer.name, "ip", "link", "set", "eth0", "down")
+        self._run_in(peer.name, "ip", "link", "set", "eth0", "down")
 
     def plug_in(self, peer: Peer) -> None:
-        self._in(peer.name, "ip", "link", "set", "eth0", "up")
+        self._run_in(peer.name, "ip", "link", "set", "eth0", "up")
 
     def command(self, peer: Peer, *command: str) -> list[str]:
         return ["ip", "netns", "exec", peer.namespace, *command]
 
-    def harm(self) -> str:
+    def stop_watcher(self) -> str:
         """Stop the watcher, and return a description of the forbidden traffic; "" if none."""
         watcher, self._watcher = self._watcher, None
         return watcher.communicate(timeout=READY_S)[0] if watcher is not None else ""
 
     def close(self) -> None:
-        self.harm()
+        self.stop_watcher()
         for peer in self.peers:
             self.stop(peer)
         for namespace in self._namespaces:
@@ -196,7 +196,7 @@ class PeerLan:
         assert self._watcher.stdout is not None
         assert self._watcher.stdout.readline() == "ready\n"
 
-    def _ask_uuid(self, client: Peer, peer: Peer, test: Path) -> str | None:
+    def _read_uuid(self, client: Peer, peer: Peer, test: Path) -> str | None:
         uri = f"ipp://{peer.address}/ipp/print"
         command = self.command(client, "ipptool", "-tv", "-T", "2", uri, str(test))
         result = subprocess.run(command, capture_output=True, check=False, text=True)
@@ -217,13 +217,13 @@ class PeerLan:
         namespace = self._namespace(name)
         _run("ip", "netns", "add", namespace)
         self._namespaces.append(namespace)
-        self._in(name, "ip", "link", "set", "lo", "up")
+        self._run_in(name, "ip", "link", "set", "lo", "up")
         return namespace
 
     def _namespace(self, name: str) -> str:
         return f"{self.prefix}-{name}"
 
-    def _in(self, name: str, *command: str) -> None:
+    def _run_in(self, name: str, *command: str) -> None:
         _run("ip", "netns", "exec", self._namespace(name), *command)
 
 
@@ -233,7 +233,7 @@ def peer_lan(directory: Path, excluded: tuple[str, ...] = ()) -> Iterator[PeerLa
     lan = PeerLan(directory, excluded)
     try:
         yield lan
-        harm = lan.harm()
+        harm = lan.stop_watcher()
         assert not harm, f"the LAN received forbidden traffic: {harm}"
     finally:
         lan.close()
@@ -258,11 +258,11 @@ def _end_all_in(namespace: str) -> None:
             os.kill(int(pid), signal.SIGKILL)
 
 
-def _wait(ask: Callable[[], Answer | None], what: str) -> Answer:
+def _wait(poll: Callable[[], Result | None], name: str) -> Result:
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
-        answer = ask()
-        if answer:
-            return answer
+        result = poll()
+        if result:
+            return result
         time.sleep(_POLL_S)
-    raise TimeoutError(f"{what} was not ready within {READY_S} s")
+    raise TimeoutError(f"{name} was not ready within {READY_S} s")

@@ -1,6 +1,6 @@
 """Watches a bridge for forbidden traffic.
 
-The tests run this script in the namespace of the switch. Usage: watcher.py INTERFACE
+The tests run this script in the namespace of the bridge. Usage: watcher.py INTERFACE
 [EXCLUDED ...]. It prints "ready" and watches until its standard input is closed. Then it prints
 the forbidden traffic, if there was any, and ends.
 """
@@ -24,11 +24,13 @@ _FRAME_MAX = 65536
 
 
 def main() -> None:
-    name, harm = sys.argv[1], Harm(sys.argv[2:])
+    interface, harm = sys.argv[1], Harm(sys.argv[2:])
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL)) as wire:
         wire.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
-        wire.bind((name, _ETH_P_ALL))
-        membership = struct.pack("=IHH8s", socket.if_nametoindex(name), _PACKET_MR_PROMISC, 0, b"")
+        wire.bind((interface, _ETH_P_ALL))
+        membership = struct.pack(
+            "=IHH8s", socket.if_nametoindex(interface), _PACKET_MR_PROMISC, 0, b""
+        )
         wire.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
         print("ready", flush=True)
         watch(wire, harm)

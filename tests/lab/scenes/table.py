@@ -85,10 +85,10 @@ def acts(scenes: Sequence[Scene]) -> tuple[Act, Act]:
 
 def _act(parts: Sequence[Part]) -> Act:
     return Act(
-        tuple(host for part in parts for host in part.hosts),
-        tuple(device for part in parts for device in part.usb),
-        tuple(queue for part in parts for queue in part.queues),
-        tuple(command for part in parts for command in part.commands),
+        hosts=tuple(host for part in parts for host in part.hosts),
+        usb=tuple(device for part in parts for device in part.usb),
+        queues=tuple(queue for part in parts for queue in part.queues),
+        commands=tuple(command for part in parts for command in part.commands),
     )
 
 
@@ -124,7 +124,7 @@ def printer(
     return LanHost(address, mac, ports, hostname=host, services=(service,), ipp=ipp)
 
 
-def _announcing(number: int, service: LanService) -> LanHost:
+def _printer_that_announces(number: int, service: LanService) -> LanHost:
     """Return a printer that announces ``service`` instead of IPP."""
     return LanHost(f"{NET}.{number}", mac_of(f".{number}"), (80, 515, 9100), services=(service,))
 
@@ -134,6 +134,7 @@ def at(number: int, port: int = 631) -> str:
 
 
 def _unreachable(*excludes: int, includes: tuple[str, ...] = ()) -> Verdict:
+    """``excludes`` are the last parts of the addresses that the reason must not contain."""
     return Verdict("unreachable", None, includes, tuple(f"{NET}.{number}" for number in excludes))
 
 
@@ -224,7 +225,7 @@ BAR = printer(11, "Kitchen", "ty=Epson TM-m30")
 TERRACE = printer(13, "Terrace")
 CAST = LanHost(
     f"{NET}.30",
-    mac_of(".90"),
+    mac_of(".90"),  # not the MAC of the printer that has this address later
     (8008, 8009),
     hostname="lounge",
     services=(LanService("Lounge-1", "_googlecast._tcp", 8009, ("md=Chromecast", "fn=Lounge")),),
@@ -542,8 +543,10 @@ NAMES_SCENES = (
                 ),
             },
             (
-                _announcing(75, LanService("Nook", "_pdl-datastream._tcp", 9100, ("ty=Lab",))),
-                _announcing(76, LanService("Bay", "_http._tcp", 80)),
+                _printer_that_announces(
+                    75, LanService("Nook", "_pdl-datastream._tcp", 9100, ("ty=Lab",))
+                ),
+                _printer_that_announces(76, LanService("Bay", "_http._tcp", 80)),
             ),
             queues=(
                 Queue("nook", "dnssd://Nook._ipp._tcp.local/"),

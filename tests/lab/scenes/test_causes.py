@@ -20,7 +20,7 @@ from tests.lab.scenes.table import (
     printer,
     uuid_of,
 )
-from tests.lab.scenes.test_scenes import check
+from tests.lab.scenes.test_scenes import check_verdicts
 from tests.lab.scenes.venue import Act, Queue, play
 from tests.lab.tap.ipp import lab_printer
 from tests.lab.tap.lan import DEVICE
@@ -32,6 +32,7 @@ pytestmark = [
 ]
 
 Report = dict[str, Any]
+ALL_FAULTS, ALL_FIXED = 2, 3  # positions of these reports
 
 VENUE = replace(
     LAN,
@@ -49,7 +50,7 @@ address = "{NET}.50:9100"
 )
 
 
-def _raw(name: str, number: int) -> Queue:
+def _raw_queue(name: str, number: int) -> Queue:
     return Queue(name, f"socket://{NET}.{number}")
 
 
@@ -67,7 +68,7 @@ _PRINT = "echo receipt | lp -d"
 SCENES = (
     Scene(
         "the printer is off",
-        Part({"off": _unreachable("is it switched on")}, queues=(_raw("off", 10),)),
+        Part({"off": _unreachable("is it switched on")}, queues=(_raw_queue("off", 10),)),
         Part({"off": _reachable(10)}, (printer(10, "Off"),)),
     ),
     Scene(
@@ -75,7 +76,7 @@ SCENES = (
         Part(
             {"held": _unreachable("in all 4 attempts", "another till or program may use it")},
             (printer(11, "Held", ports=(80,)),),
-            queues=(_raw("held", 11),),
+            queues=(_raw_queue("held", 11),),
         ),
         Part({"held": _reachable(11, 9100, "another till")}, (printer(11, "Held"),)),
     ),
@@ -84,7 +85,7 @@ SCENES = (
         Part(
             {"hung": _unreachable("does not answer", "another till or program may use it")},
             (replace(printer(12, "Hung", ports=(80,)), filtered_ports=(9100,)),),
-            queues=(_raw("hung", 12),),
+            queues=(_raw_queue("hung", 12),),
         ),
         Part({"hung": _reachable(12, 9100, "another till")}, (printer(12, "Hung"),)),
     ),
@@ -105,7 +106,7 @@ SCENES = (
         Part(
             {"paused": Verdict("reachable", at(14, 9100), ("cupsenable paused", "1 job waits"))},
             (printer(14, "Paused"),),
-            queues=(_raw("paused", 14),),
+            queues=(_raw_queue("paused", 14),),
             commands=("cupsdisable paused", f"{_PRINT} paused"),
         ),
         Part(
@@ -119,7 +120,7 @@ SCENES = (
         Part(
             {"full": Verdict("reachable", at(15, 9100), ("rejects jobs", "cupsaccept full"))},
             (printer(15, "Full"),),
-            queues=(_raw("full", 15),),
+            queues=(_raw_queue("full", 15),),
             commands=("cupsreject full",),
         ),
         Part(
@@ -183,7 +184,7 @@ _RESTORE_ADDRESS = (
 _ISOLATED = Act(
     hosts=(),
     usb=(),
-    queues=tuple(_raw(name, number) for name, number in (("off", 10), ("held", 11))),
+    queues=tuple(_raw_queue(name, number) for name, number in (("off", 10), ("held", 11))),
     commands=(
         _RESTORE_ADDRESS,
         f"ip link set {DEVICE} down && ip link set {DEVICE} name wlan0 && ip link set wlan0 up",
@@ -215,14 +216,14 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.title)
 def test_cause_is_reported_until_it_is_fixed(scene: Scene, reports: list[Report]) -> None:
-    check(scene.trouble, reports[2])
-    check(scene.fixed, reports[3])
+    check_verdicts(scene.trouble, reports[ALL_FAULTS])
+    check_verdicts(scene.fixed, reports[ALL_FIXED])
 
 
 def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
     reports: list[Report],
 ) -> None:
-    first, last = reports[0], reports[3]
+    first, last = reports[0], reports[ALL_FIXED]
     (bar,) = (printer_facts for printer_facts in first["printers"] if printer_facts["id"] == "bar")
     message = "no address from a DHCP server on"
     assert message in bar["reason"]
@@ -238,8 +239,8 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
     ("report_number", "words"),
     [
         (1, "the Wi-Fi wlan0 nothing but the gateway answers"),
-        (2, f"are in one network, {NET}.0/24"),
-        (2, "multicast does not pass on"),
+        (ALL_FAULTS, f"are in one network, {NET}.0/24"),
+        (ALL_FAULTS, "multicast does not pass on"),
     ],
 )
 def test_network_problem_is_listed_once_and_in_a_printers_reason_until_it_is_fixed(
@@ -248,4 +249,4 @@ def test_network_problem_is_listed_once_and_in_a_printers_reason_until_it_is_fix
     assert sum(words in limitation for limitation in reports[report_number]["limitations"]) == 1
     reasons = [printer_facts["reason"] for printer_facts in reports[report_number]["printers"]]
     assert any(words in reason for reason in reasons), reasons
-    assert words not in str(reports[3])
+    assert words not in str(reports[ALL_FIXED])

@@ -14,7 +14,7 @@ import pytest
 
 from collectors.contract import LearnedPrinter
 from tests.lab.scenes.table import LAN, NET, Part, Verdict, at, printer
-from tests.lab.scenes.test_scenes import check
+from tests.lab.scenes.test_scenes import check_verdicts
 from tests.lab.scenes.venue import Act, Queue, play
 from tests.lab.tap.plan import LanHost
 
@@ -30,7 +30,7 @@ REPEATER = "aa:bb:cc:00:00:01"
 BAR_MAC, PASS_MAC, ROOF_MAC = (f"00:26:ab:00:00:{number:02x}" for number in (1, 2, 3))
 
 
-def raw(name: str, number: int) -> Queue:
+def raw_queue(name: str, number: int) -> Queue:
     return Queue(name, f"socket://{NET}.{number}")
 
 
@@ -39,7 +39,7 @@ def remembered_printer(name: str, number: int, mac: str) -> LearnedPrinter:
     return LearnedPrinter(f"cups:{name}", address, address=address, mac_address=mac)
 
 
-MOVED = (
+HOSTS = (
     LanHost(f"{NET}.20", BAR_MAC, (631, 9100)),
     LanHost(f"{NET}.21", PASS_MAC, (631, 9100)),
     printer(22, "Named"),
@@ -48,8 +48,8 @@ MOVED = (
     LanHost(f"{NET}.30", REPEATER, ()),
 )
 QUEUES = (
-    *(raw("bar", 7), raw("pass", 8), raw("roof", 9)),
-    *(raw("bar-new", 20), Queue("bar-airprint", f"ipp://{NET}.20/ipp/print")),
+    *(raw_queue("bar", 7), raw_queue("pass", 8), raw_queue("roof", 9)),
+    *(raw_queue("bar-new", 20), Queue("bar-airprint", f"ipp://{NET}.20/ipp/print")),
     Queue("named", "socket://named.lan"),
 )
 MEMORY = (
@@ -57,7 +57,7 @@ MEMORY = (
     remembered_printer("pass", 8, PASS_MAC),
     remembered_printer("roof", 9, ROOF_MAC),
 )
-NAME_SERVERS = f"""
+NAME_SERVER_SCRIPT = f"""
 import os, socket, struct
 mute = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); mute.bind(("127.0.0.9", 53))
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); server.bind(("127.0.0.1", 53))
@@ -78,9 +78,9 @@ VENUE = replace(LAN, excluded=(), config="[network]\nmax_duration_seconds = 300\
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     directory = tmp_path_factory.mktemp("repairs")
-    (directory / "server.py").write_text(NAME_SERVERS)
+    (directory / "server.py").write_text(NAME_SERVER_SCRIPT)
     act = Act(
-        hosts=MOVED,
+        hosts=HOSTS,
         usb=(),
         queues=QUEUES,
         commands=(
@@ -108,10 +108,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         ("named", Verdict("reachable", at(22, 9100), ("the name servers took",))),
     ],
 )
-def test_queue_is_judged_by_its_destination_and_its_printer(
+def test_the_status_of_a_queue_depends_on_its_destination_and_its_printer(
     name: str, verdict: Verdict, report: Report
 ) -> None:
-    check(Part({name: verdict}), report)
+    check_verdicts(Part({name: verdict}), report)
 
 
 def test_slow_name_servers_are_reported_as_one_limitation(report: Report) -> None:

@@ -31,12 +31,12 @@ def reports(directory: Path) -> list[Report]:
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.title)
 def test_report_names_the_cause(scene: Any, reports: list[Report]) -> None:
-    check(scene.trouble, reports[0])
+    check_verdicts(scene.trouble, reports[0])
 
 
 @pytest.mark.parametrize("scene", [s for s in SCENES if s.fixed.verdicts], ids=lambda s: s.title)
 def test_report_has_the_expected_results_after_the_fix(scene: Any, reports: list[Report]) -> None:
-    check(scene.fixed, reports[1])
+    check_verdicts(scene.fixed, reports[1])
 
 
 def test_check_of_the_printers_agrees_with_the_report(
@@ -57,7 +57,7 @@ def test_reports_have_no_failures(reports: list[Report]) -> None:
         assert report["completeness"] == "limited"  # an address is excluded
 
 
-def check(part: Part, report: Report) -> None:
+def check_verdicts(part: Part, report: Report) -> None:
     printers = {printer["id"]: printer for printer in report["printers"]}
     for name, verdict in part.verdicts.items():
         queue = printers.get(f"cups:{name}") or printers[name]

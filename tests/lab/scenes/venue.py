@@ -39,7 +39,7 @@ STATE = Path("/run/venue-agent")
 TIME_LIMIT_S = 600
 CHECK_RESULT = "printers.json"
 """The file with the output of `venue-agent printers --json` in the first act."""
-_PRIVATE_DIRECTORIES = (
+_MAKE_DIRECTORIES_PRIVATE = (
     "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /sys/bus"
     # The venue must not use the name server of the machine that runs the test.
     ' && mount --bind "$1" /etc/resolv.conf; shift; exec "$@"'
@@ -119,12 +119,12 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
             ),
             plan,
         )
-        plans.append({**asdict(act), "hosts": [], "plan": str(plan)})
+        plans.append({**asdict(act), "hosts": [], "plan": str(plan)})  # the plan has the hosts
     (directory / "config.toml").write_text(lan.config)
     (directory / "resolv.conf").write_text("nameserver 127.0.0.1\n")
     (directory / "venue.json").write_text(json.dumps(plans))
     command = [sys.executable, "-m", "tests.lab.scenes.venue", str(directory)]
-    directories = ("sh", "-c", _PRIVATE_DIRECTORIES, "sh", str(directory / "resolv.conf"))
+    directories = ("sh", "-c", _MAKE_DIRECTORIES_PRIVATE, "sh", str(directory / "resolv.conf"))
     lan_command = (sys.executable, "-m", "tests.lab.tap.lan", plans[0]["plan"])
     probe = ("sh", "-c", f"{MOUNT_PROBE[-1]} && {TAP_PROBE[-1]}")
     subprocess.run(

@@ -64,15 +64,15 @@ def collect_in_lan(
     the neighbour table: MACs by address. ``module`` is the collectors' main module. ``prefix`` is
     the command prefix that creates the namespace; the default is `namespace_prefix`.
     """
-    paths = [directory / name for name in ("plan.json", "job.json", "result.json")]
-    save_plan(replace(plan, excluded=tuple(job.get("exclude", ()))), paths[0])
+    plan_path, jobs_path, result_path = (directory / f"{n}.json" for n in ("plan", "job", "result"))
+    save_plan(replace(plan, excluded=tuple(job.get("exclude", ()))), plan_path)
     instructions = {"jobs": [*[job] * runs, *others], "stale": dict(stale), "module": module}
-    paths[1].write_text(json.dumps(instructions), "utf-8")
-    inside = [sys.executable, "-m", "tests.lab.tap.collect", str(paths[1]), str(paths[2])]
-    lan = [sys.executable, "-m", "tests.lab.tap.lan", str(paths[0])]
+    jobs_path.write_text(json.dumps(instructions), "utf-8")
+    inside = [sys.executable, "-m", "tests.lab.tap.collect", str(jobs_path), str(result_path)]
+    lan = [sys.executable, "-m", "tests.lab.tap.lan", str(plan_path)]
     command = [*(prefix or namespace_prefix()), *lan, *inside, cancel_at]
     subprocess.run(command, check=True, cwd=ROOT, timeout=TIME_LIMIT_S)
-    raw = json.loads(paths[2].read_text("utf-8"))
+    raw = json.loads(result_path.read_text("utf-8"))
     return LabResult([ChildRun(**run) for run in raw["runs"]], counters_from_json(raw["counters"]))
 
 
@@ -98,9 +98,9 @@ def run_child(job: str, module: str, cancel_at: str, run: ChildRun) -> None:
 
 
 def main() -> int:
-    job_path, result_path, cancel_at = sys.argv[1:4]
+    jobs_path, result_path, cancel_at = sys.argv[1:4]
     # A job must be one line, because the collector reads further lines as commands.
-    instructions = json.loads(Path(job_path).read_text("utf-8"))
+    instructions = json.loads(Path(jobs_path).read_text("utf-8"))
     jobs = [json.dumps(job) for job in instructions["jobs"]]
     for address, mac in instructions["stale"].items():
         entry = ["ip", "neigh", "replace", address, "lladdr", mac, "nud", "stale", "dev", DEVICE]

@@ -37,7 +37,9 @@ class CountedLan(TapLan):
         self._filters_multicast = plan.filters_multicast
         self._agent = socket.inet_aton(plan.agent_address)
         self._proxy_mac = mac_bytes(plan.proxy_arp_mac)
-        self._proxied = ipaddress.IPv4Network(plan.proxied) if plan.proxied else None
+        self._proxied = (
+            ipaddress.IPv4Network(plan.proxied_network) if plan.proxied_network else None
+        )
 
     def reset(self) -> None:
         """Reset the counters and the state of every host."""

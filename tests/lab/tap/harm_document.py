@@ -122,10 +122,10 @@ def _rows(totals: Totals, kind: str) -> Iterator[tuple[str, ...]]:
     groups: dict[str, list[str]] = {}
     for protocol in protocols:
         size = totals.payload[kind, protocol]
-        has_no_content = protocol.startswith("TCP") and not size
-        group = (
-            protocol if not has_no_content else "raw" if protocol in RAW_PRINTING else "connections"
-        )
+        if size or not protocol.startswith("TCP"):
+            group = protocol
+        else:
+            group = "raw" if protocol in RAW_PRINTING else "connections"
         groups.setdefault(group, []).append(protocol)
     for group, members in groups.items():
         name = members[0] if len(members) == 1 else _join_ports(members)

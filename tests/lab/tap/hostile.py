@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle, islice
+from math import ceil
 
 from tests.lab.tap.plan import LabPlan, LanService, plan_lan
 
@@ -23,14 +24,16 @@ HOSTILE_NAMES = (
 _TYPES = ("_ipp._tcp", "_http._tcp", "_pdl-datastream._tcp", "_printer._tcp", "_googlecast._tcp")
 
 
-def hostile_lan(services: int, *, subnet: str = "10.80.0.0/22", live: int = 120) -> LabPlan:
-    """Return a LAN with ``live`` hosts that together announce ``services`` services.
+def hostile_lan(
+    service_count: int, *, subnet: str = "10.80.0.0/22", host_count: int = 120
+) -> LabPlan:
+    """Return a LAN with ``host_count`` hosts that together announce ``service_count`` services.
 
     Names and models are hostile. Every fiftieth service has a TXT record of 4 KB.
     """
-    plan = plan_lan(subnet, live, seed=7)
-    stream = _services(services)
-    share = -(-services // len(plan.hosts))
+    plan = plan_lan(subnet, host_count, seed=7)
+    stream = _services(service_count)
+    share = ceil(service_count / len(plan.hosts))
     hosts = tuple(
         replace(
             host,
@@ -51,10 +54,10 @@ def _services(count: int) -> Iterator[LanService]:
             instance=f"{number} {name}",
             type=_TYPES[number % len(_TYPES)],
             port=1024 + number % 60000,
-            txt=_text(name, is_long=number % 50 == 0),
+            txt=_txt_record(name, is_long=number % 50 == 0),
         )
 
 
-def _text(name: str, *, is_long: bool) -> tuple[str, ...]:
+def _txt_record(name: str, *, is_long: bool) -> tuple[str, ...]:
     entries = (f"ty={name}", f"note={name * 3}", "UUID=not-a-uuid", "rp=../../ipp", "=", "novalue")
     return (*entries, *(f"k{n}=" + "<x>" * 80 for n in range(16))) if is_long else entries

@@ -32,24 +32,24 @@ _PLAY = b"play "
 
 def read_counters() -> LanCounters:
     """Return the counters of the LAN in which this process runs."""
-    return counters_from_json(json.loads(_ask(b"counters")))
+    return counters_from_json(json.loads(_call(b"counters")))
 
 
 def reset_counters() -> None:
     """Reset the counters and the state of every host."""
-    _ask(b"reset")
+    _call(b"reset")
 
 
 def change_plan(path: Path) -> None:
     """Replace the hosts of the LAN in which this process runs."""
-    _ask(_PLAY + bytes(path))
+    _call(_PLAY + bytes(path))
 
 
-def _ask(question: bytes) -> bytes:
+def _call(command: bytes) -> bytes:
     with tempfile.TemporaryDirectory() as directory, _control_socket() as client:
         client.bind(str(Path(directory) / "reply"))
         client.settimeout(60)
-        client.sendto(question, os.environ[CONTROL_VARIABLE])
+        client.sendto(command, os.environ[CONTROL_VARIABLE])
         return client.recv(FRAME_MAX)
 
 
@@ -97,11 +97,11 @@ def play(
 
 
 def _answer_control(lan: CountedLan, control: socket.socket) -> None:
-    question, sender = control.recvfrom(FRAME_MAX)
-    if question == b"reset":
+    command, sender = control.recvfrom(FRAME_MAX)
+    if command == b"reset":
         lan.reset()
-    elif question.startswith(_PLAY):
-        lan.use_plan(load_plan(Path(os.fsdecode(question.removeprefix(_PLAY)))))
+    elif command.startswith(_PLAY):
+        lan.use_plan(load_plan(Path(os.fsdecode(command.removeprefix(_PLAY)))))
     control.sendto(json.dumps(counters_to_json(lan.counters)).encode(), sender)
 
 
@@ -124,10 +124,10 @@ def main() -> int:
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
                 code = play(lan, control, child, liar)
             lan.traffic.store()
-            forbidden = [f"{count} {what}" for what, count in lan.traffic.forbidden().items()]
+            forbidden = [f"{count} {traffic}" for traffic, count in lan.traffic.forbidden().items()]
             if harm.counts or forbidden:
-                what = ", ".join(filter(None, (str(harm), *forbidden)))
-                sys.stderr.write(f"the LAN received forbidden traffic: {what}\n")
+                traffic = ", ".join(filter(None, (str(harm), *forbidden)))
+                sys.stderr.write(f"the LAN received forbidden traffic: {traffic}\n")
                 return HARMED
             return code
         finally:

@@ -22,7 +22,7 @@ from pathlib import Path
 from controlplane.demo.lan import frames
 from tests.lab.tap.plan import LabPlan, LanHost, load_plan
 
-PTR, TXT, SRV, A, ANY = 12, 16, 33, 1, 255
+PTR, TXT, SRV, A, AAAA, ANY = 12, 16, 33, 1, 28, 255
 GROUP, GROUP_MAC, PORT = bytes((224, 0, 0, 251)), bytes.fromhex("01005e0000fb"), 5353
 GROUP_V6, GROUP_MAC_V6 = ipaddress.ip_address("ff02::fb").packed, bytes.fromhex("3333000000fb")
 AGENT_MAC = bytes.fromhex("0200000000fe")
@@ -55,7 +55,7 @@ class Liar:
         for n in cycle(range(SERVICES)):
             host = _name(f"liar-{n}", "local")
             addresses = [self._address] + [
-                self._some_address(n * 8 + k) for k in range(1, ADDRESSES)
+                self._some_address(n * ADDRESSES + k) for k in range(1, ADDRESSES)
             ]
             records = [*_service(f"Liar {n}", 1024 + n, host), *(_a(host, a) for a in addresses)]
             yield self._multicast(self._response(records))
@@ -120,6 +120,7 @@ class Liar:
             yield self._multicast(self._response(records))
 
     def compression_bombs(self) -> Iterator[bytes]:
+        """Send names whose compression pointers lead to themselves or to each other."""
         for n in self._numbers:
             loop = b"\xc0\x0c" + struct.pack("!HHIH", PTR, 1, 120, 2) + b"\xc0\x0c"
             name = b"\x01a" * 100 + b"\xc0\x0c"
@@ -145,7 +146,7 @@ class Liar:
             mac = b"\x02\xee" + struct.pack("!I", n)
             source = ipaddress.ip_address("fe80::ee:0").packed[:12] + struct.pack("!I", n)
             host = _name(f"six-{n}", "local")
-            records = [*_service(f"Six {n}", 631, host), _record(host, 28, source, _FLUSH)]
+            records = [*_service(f"Six {n}", 631, host), _record(host, AAAA, source, _FLUSH)]
             packet = _udp_v6(source, GROUP_V6, self._response(records))
             yield frames.ethernet_frame(GROUP_MAC_V6, mac, 0x86DD, packet)
 

@@ -33,8 +33,8 @@ class LabPlan(LanPlan):
     """A LAN of the tests.
 
     Args:
-        proxy_arp_mac: The MAC that answers ARP for each address in ``proxied`` that has no host.
-        proxied: The network behind proxy ARP; "" means none.
+        proxied_network: The network behind proxy ARP; "" means none.
+        proxy_arp_mac: The MAC that answers ARP for each address of this network that has no host.
         excluded: Addresses that must not receive any packet.
         terminals: MACs of payment terminals, which must not receive any packet with content.
         filters_multicast: Whether all multicast is dropped, as some access points do.
@@ -44,7 +44,7 @@ class LabPlan(LanPlan):
     """
 
     proxy_arp_mac: str = ""
-    proxied: str = ""
+    proxied_network: str = ""
     excluded: tuple[str, ...] = ()
     terminals: tuple[str, ...] = ()
     filters_multicast: bool = False
@@ -64,8 +64,8 @@ class LabPlan(LanPlan):
         return {host.address: host.mac for host in self.hosts}
 
 
-def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35) -> LabPlan:
-    """Return a plan with ``live`` hosts: the gateway, and others at random addresses of ``subnet``.
+def plan_lan(subnet: str, host_count: int, *, seed: int = 1, wifi_share: float = 0.35) -> LabPlan:
+    """Return a plan with ``host_count`` hosts: the gateway, and others at random addresses.
 
     The share ``wifi_share`` of the hosts behaves as on Wi-Fi: a latency of 5 to 60 ms, up to 80 ms
     of jitter and 1 % loss in each direction. 15 % of these hosts also lose the first ARP request.
@@ -73,9 +73,9 @@ def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35)
     """
     rng = random.Random(seed)
     network = ipaddress.ip_network(subnet)
-    addresses = [str(network[1]), *map(str, _sample(rng, network, live))]
+    addresses = [str(network[1]), *map(str, _sample(rng, network, host_count))]
     agent_address = addresses.pop()
-    wifi = set(rng.sample(range(1, live), round(live * wifi_share)))
+    wifi = set(rng.sample(range(1, host_count), round(host_count * wifi_share)))
     arp_losers = set(rng.sample(sorted(wifi), round(len(wifi) * 0.15)))
     hosts = tuple(
         _host(rng, number, address, is_wifi=number in wifi, loses_first_arp=number in arp_losers)

@@ -8,12 +8,12 @@ from collectors.__main__ import main
 from collectors.network.scan import sockets
 
 
-def denied() -> None:
+def refuse_events() -> None:
     raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 if __name__ == "__main__":
-    sockets.NeighbourEvents = denied  # type: ignore[assignment,misc]
+    sockets.NeighbourEvents = refuse_events  # type: ignore[assignment,misc]
     code = main()
     sys.stdout.flush()
     os._exit(code)

@@ -41,7 +41,7 @@ class Shell:
     """An interactive shell on a terminal of its own."""
 
     def __init__(self, home: Path) -> None:
-        self._screen, terminal = os.openpty()
+        self._pty, terminal = os.openpty()  # the controlling side and the shell's side
         self.history = home / "history"
         variables = {"PS1": PROMPT, "HISTFILE": str(self.history), "HOME": str(home)}
         self._process = subprocess.Popen(
@@ -55,13 +55,13 @@ class Shell:
         """Return what the terminal shows up to and including ``text``."""
         output = ""
         while text not in output:
-            if not select.select((self._screen,), (), (), WITHIN_S)[0]:
+            if not select.select((self._pty,), (), (), WITHIN_S)[0]:
                 raise AssertionError(f"{text!r} is not displayed: {output}")
-            output += os.read(self._screen, 65536).decode(errors="replace")
+            output += os.read(self._pty, 65536).decode(errors="replace")
         return output
 
     def type(self, line: str) -> None:
-        os.write(self._screen, f"{line}\n".encode())
+        os.write(self._pty, f"{line}\n".encode())
 
     def run(self, command: str, answers: tuple[tuple[str, str], ...] = ()) -> str:
         self.type(command)
@@ -71,7 +71,7 @@ class Shell:
             self.type(answer)
         output += self.until(f"\n{PROMPT}")
         self.type("echo $?")
-        code = self.until(f"\n{PROMPT}").split()[-2]
+        code = self.until(f"\n{PROMPT}").split()[-2]  # before the last word, the prompt
         if code != "0":
             raise AssertionError(f"{command} ended with {code}: {output}")
         return output
@@ -132,7 +132,7 @@ def main() -> int:
         with step("venue-control setup"):
             shell.run("venue-control setup", ANSWERS)
         with browser("chromium", home / "profile") as tab:
-            asyncio.run(use_the_console(Page(tab, "wide", "", None), shell))
+            asyncio.run(use_the_console(Page(tab, "wide", axe="", pictures=None), shell))
     sys.stdout.write(f"{time.monotonic() - began:6.1f} s  in all\n")
     return 0
 

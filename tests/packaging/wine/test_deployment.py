@@ -66,7 +66,7 @@ def test_queried_ports_are_those_of_the_allow_list() -> None:
 
 
 def test_ports_of_arp_icmp_dns_snmp_mdns_and_printing_are_those_of_the_code() -> None:
-    assert numbers(row("network report, watched", "UDP")[2]) == [DISCARD_PORT]
+    assert numbers(row("network report", f"UDP {DISCARD_PORT}")[2]) == [DISCARD_PORT]
     assert numbers(row("daemon, when calls fail", "ICMP")[2]) == [
         gateway._UDP_PORT, *gateway._TCP_PORTS,
     ]  # fmt: skip

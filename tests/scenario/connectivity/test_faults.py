@@ -54,7 +54,7 @@ def results(selected_parameters: list[dict[str, Any]]) -> dict[Case, Result]:
     return {result.case: result for result in play_cases(cases, GRACE_S)}
 
 
-@pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM.__contains__, CASES), ids=str)
+@pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM, CASES), ids=str)
 def test_a_fault_is_recorded_with_its_cause(case: Case, results: dict[Case, Result]) -> None:
     result = results[case]
     assert result.causes == case.expected, result.incidents

@@ -36,8 +36,10 @@ def describe(ending: Ending) -> str:
     collection_count = ending.trace["child-started:before"]
     collected = {0: "no collection", 1: "one collection", 2: "two collections"}[collection_count]
     outcomes = [str(report["outcome"]) for report in ending.reports]
-    report_count = f"{len(outcomes)} reports" if outcomes else "no report"
-    reports = f"one report, {outcomes[0]}" if len(outcomes) == 1 else report_count
+    if len(outcomes) == 1:
+        reports = f"one report, {outcomes[0]}"
+    else:
+        reports = f"{len(outcomes)} reports" if outcomes else "no report"
     return f"{ending.state}; {reports}; {collected}"
 
 
@@ -78,10 +80,10 @@ def _table(scene: Scene, results: dict[str, str]) -> Iterator[str]:
             for number in range(1, times + 1):
                 plan = f"{failpoint}:{side}:{number}"
                 endings = " | ".join(results[str(Case(scene, k, plan))] for k in scene.kinds)
-                yield f"| `{failpoint}` | {_kill(side, number, times)} | {endings} |"
+                yield f"| `{failpoint}` | {_kill_label(side, number, times)} | {endings} |"
 
 
-def _kill(side: str, number: int, times: int) -> str:
+def _kill_label(side: str, number: int, times: int) -> str:
     return side if times == 1 else f"{side}, pass {number}"
 
 
@@ -91,10 +93,10 @@ def published() -> dict[str, str]:
     parts = DOCUMENT.read_text(encoding="utf-8").split("\n## ")
     for scene in SCENES:
         (part,) = (part for part in parts if part.startswith(f"{TITLES[scene.name]}\n"))
-        for failpoint, side, number, ends in ROW.findall(part):
+        for failpoint, side, number, cells in ROW.findall(part):
             plan = f"{failpoint}:{side}:{number or 1}"
-            for kind, end in zip(scene.kinds, ends.split(" | "), strict=True):
-                results[str(Case(scene, kind, plan))] = end
+            for kind, description in zip(scene.kinds, cells.split(" | "), strict=True):
+                results[str(Case(scene, kind, plan))] = description
     return results
 
 

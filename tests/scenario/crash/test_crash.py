@@ -85,7 +85,7 @@ CASES = _cases_to_play()
 IN_MEDIUM = _last_of_each_class(CASES)
 
 
-@pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM.__contains__, CASES), ids=str)
+@pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM, CASES), ids=str)
 async def test_a_request_ends_exactly_once_after_a_kill(case: Case, tmp_path: Path) -> None:
     ending = await play(case, tmp_path)
     assert ending.died, "the agent did not die at its failpoint"
@@ -106,7 +106,7 @@ async def test_a_request_ends_exactly_once_after_a_kill(case: Case, tmp_path: Pa
         assert {"received", "running"} <= set(ending.acknowledged)
 
 
-@pytest.mark.parametrize("kind", sizes.large_except("network".__eq__, ["network", "application"]))
+@pytest.mark.parametrize("kind", sizes.large_except(["network"], ["network", "application"]))
 async def test_a_request_whose_collection_crashed_twice_is_reported_as_interrupted(
     kind: str, tmp_path: Path
 ) -> None:
@@ -136,7 +136,7 @@ answers all further requests."""
 @pytest.mark.parametrize(
     "plan",
     sizes.large_except(
-        "report-handed-over:after:4".__eq__,
+        ["report-handed-over:after:4"],
         [
             "request-moved:after:8",
             "child-result:after:2",

@@ -24,15 +24,16 @@ IS_FULL = os.environ.get("DEMO_KILLS") == "full"
 LINES_MAX = 24
 COLUMNS = 80
 DEMO = (sys.executable, "-I", "-m", "controlplane", "demo", "--dir")
-ORPHANS = (sys.executable, "-m", "tests.scenario.demo.orphans")
-# Each name is a test: the demo is killed when a file with this name exists in its directory. With
-# the name "", it is killed at once.
+# Followed by: SIGNAL MARK COMMAND
+KILL_AND_REPORT = (sys.executable, "-m", "tests.scenario.demo.orphans")
+# One case for each name: the demo is killed as soon as its directory has a file with this name.
+# With the name "", it is killed at once.
 KILL_AT = (
     "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
     "network.json", "application.html",
 )  # fmt: skip
-# The tests of KILL_AT that run without DEMO_KILLS=full.
-FEW_KILLS = sizes.large_except("api-key".__eq__, ["api-key", "state/agent.db"])
+# The cases of KILL_AT that run without DEMO_KILLS=full.
+FEW_KILLS = sizes.large_except(["api-key"], ["api-key", "state/agent.db"])
 
 pytestmark = pytest.mark.lab
 
@@ -71,11 +72,11 @@ def check_is_whole(database: Path) -> None:
 
 
 @pytest.mark.needs("tap")
-def test_the_demo_reports_a_moved_printer_and_keeps_its_files_on_request(
+def test_a_demo_with_keep_prints_a_sign_in_link_and_runs_until_it_is_killed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home, mark = tmp_path / "demo", tmp_path / "kill"
-    with running((*ORPHANS, "SIGKILL", str(mark), *DEMO, str(home), "--keep")) as process:
+    with running((*KILL_AND_REPORT, "SIGKILL", str(mark), *DEMO, str(home), "--keep")) as process:
         assert process.stdout is not None
         lines = []
         while "/#/sign-in/" not in (line := process.stdout.readline()):
@@ -101,7 +102,8 @@ def test_the_demo_reports_a_moved_printer_and_keeps_its_files_on_request(
 def check_printed_lines(lines: Sequence[str], home: Path) -> None:
     text = " ".join("".join(lines).split())
     assert len(lines) <= LINES_MAX
-    assert all(len(line) <= COLUMNS + 1 for line in lines if "/" not in line)
+    # Each line ends with a line break. Lines with a path or link can be longer.
+    assert all(len(line.rstrip("\n")) <= COLUMNS for line in lines if "/" not in line)
     assert "on a LAN behind a TAP device" in text
     assert "192.168.77.61" in text
     assert re.search(r"network report: \d+\.\d+ s, 13 hosts, \d+ endpoints", text)
@@ -130,7 +132,7 @@ def test_a_killed_demo_leaves_no_process_no_lock_and_no_damaged_database(
     signals = ("SIGKILL", "SIGHUP", "SIGTERM") if IS_FULL else ("SIGKILL",)
     for name in signals:
         mark = file_name and str(home / file_name)
-        words = (*ORPHANS, name, mark, *DEMO, str(home))
+        words = (*KILL_AND_REPORT, name, mark, *DEMO, str(home))
         result = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
         outcome = json.loads(result.stdout.splitlines()[-1])
         assert outcome["was_running"], result.stdout
@@ -139,7 +141,7 @@ def test_a_killed_demo_leaves_no_process_no_lock_and_no_damaged_database(
             check_is_whole(database)
 
 
-def test_the_demo_does_not_delete_files_of_others(
+def test_the_demo_refuses_a_directory_with_files_that_are_not_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "letter.txt").write_text("dear")

@@ -29,7 +29,7 @@ HANGING_SITUATIONS = ("a_silent_dns_server", "packets_that_vanish")
 ALWAYS = {"a_real_agent_runs", "the_reference_service", "through_a_proxy", *HANGING_SITUATIONS}
 FIRST_OF_EACH_CAUSE = {SITUATIONS[name].cause: name for name in reversed(SITUATIONS)}
 MEDIUM = {*ALWAYS, *list(FIRST_OF_EACH_CAUSE.values())[::4]}
-CASES = sizes.large_except(MEDIUM.__contains__, SITUATIONS)
+CASES = sizes.large_except(MEDIUM, SITUATIONS)
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ def output_of(document: str, start: str) -> str:
     return [step.output for step in steps_of(document) if step.command.startswith(start)][-1]
 
 
-@pytest.mark.parametrize("document", sizes.large_except(IN_MEDIUM.__contains__, DOCUMENTS))
+@pytest.mark.parametrize("document", sizes.large_except(IN_MEDIUM, DOCUMENTS))
 def test_every_command_works_as_written(document: str) -> None:
     failures = {}
     for step in steps_of(document):

@@ -36,7 +36,7 @@ from tests.scenario.pictures.browser import Browser, browser
 from tests.scenario.pictures.figures import figures_console
 from tests.scenario.pictures.people import audit_console
 from tests.scenario.pictures.recorded import recorded_till
-from tests.scenario.pictures.terminal import THEMES, on_a_terminal, picture
+from tests.scenario.pictures.terminal import THEMES, picture, run_on_terminal
 
 IMAGES: Final = ROOT / "docs/images"
 WIDE, NARROW, PHONE = 1440, 1000, 360
@@ -116,7 +116,7 @@ def take_terminal(
     pictures: dict[int, str] = {}
     for folder, theme, columns in shots.forms(80, 50):
         if columns not in pictures:
-            output = on_a_terminal(command, columns, till.environment, with_errors=with_errors)
+            output = run_on_terminal(command, columns, till.environment, with_errors=with_errors)
             pictures[columns] = till.as_installed(output)
         visible_lines = lines_max if folder == shots.to else 0
         svg = picture(

@@ -40,7 +40,7 @@ SVG: Final = """\
 """.replace("FONTS", FONTS)  # the library's default format downloads a font
 
 
-def on_a_terminal(
+def run_on_terminal(
     command: Sequence[str], columns: int, environment: Mapping[str, str], *, with_errors: bool
 ) -> str:
     """Run a command on a terminal; return its output with ANSI sequences."""

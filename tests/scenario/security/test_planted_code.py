@@ -46,8 +46,8 @@ VERBS: Final = (
     ("demo", "--dir", "{home}/demo"),
 )
 CASES: Final = [(words,) for words in VERBS]  # each test has one argument: a tuple of words
-IN_A_DIRECTORY: Final = sizes.large_except(CASES[1::2].__contains__, CASES)
-WITH_A_PYTHONPATH: Final = sizes.large_except(CASES[:-1:2].__contains__, CASES)
+IN_A_DIRECTORY: Final = sizes.large_except(CASES[1::2], CASES)
+WITH_A_PYTHONPATH: Final = sizes.large_except(CASES[:-1:2], CASES)
 WITHOUT_CONFIG: Final = {"--help", "service", "demo"}
 
 

@@ -20,7 +20,7 @@ VIEWERS: Final = (1, 100)
 LIMITS: Final = ("--rate", "20", "--burst", "100", "--trusted-proxy", "127.0.0.1")
 
 
-def beside_dashboards(databases: list[str]) -> Iterator[str]:
+def heartbeats_during_dashboards(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database and number of keys that request dashboards."""
     for database in databases:
         for viewers in VIEWERS:
@@ -30,7 +30,7 @@ def beside_dashboards(databases: list[str]) -> Iterator[str]:
             yield f"{f'{database}, {viewers} keys':<28} {line}"
 
 
-def beside_reports(databases: list[str]) -> Iterator[str]:
+def heartbeats_during_reports(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database, beside an API key that submits reports."""
     for database in databases:
         with opened(database) as url:
@@ -39,7 +39,7 @@ def beside_reports(databases: list[str]) -> Iterator[str]:
         yield f"{database:<28} {line}"
 
 
-def beside_registrations(databases: list[str]) -> Iterator[str]:
+def heartbeats_during_registrations(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database, beside strangers who register OAuth clients."""
     for database in databases:
         with opened(database) as url:

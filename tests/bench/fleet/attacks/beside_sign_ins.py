@@ -30,7 +30,7 @@ EVERY_S: Final = 2.0
 """Interval of the user's sign-ins. It is below the limit for one network."""
 
 
-def beside_sign_ins(databases: list[str]) -> Iterator[str]:
+def heartbeats_during_sign_ins(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database."""
     for database in databases:
         with opened(database) as url:

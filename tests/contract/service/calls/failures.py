@@ -13,4 +13,6 @@ async def record(recorder: Recorder) -> None:
             key = f"vck_{'A' * 43}"
             await recorder.call("POST", CURRENT, body={}, secret=key, http=http, title=f"{status}")
             token = "a.b.c"
-            await recorder.call("GET", UOMS, secret=token, http=http, title=f"{status} of retail")
+            await recorder.call(
+                "GET", UOMS, secret=token, http=http, title=f"{status} in the retail API"
+            )

@@ -40,7 +40,7 @@ async def _catalog(recorder: Recorder) -> None:
     created = await recorder.call("POST", routes.GOODS, body=good)
     await recorder.call("POST", routes.GOODS, body=good, title="409 existing_entity_conflict")
     wrong = good | {"name": "", "variations": [{"codes": [_ean("400")]}]}
-    await recorder.call("POST", routes.GOODS, body=wrong, title="400 of a good")
+    await recorder.call("POST", routes.GOODS, body=wrong, title="400 for a good")
     await recorder.call(
         "GET", routes.GOOD.format(good_id=created["id"]), title=f"GET {routes.GOOD}"
     )
@@ -97,19 +97,24 @@ async def _sales(recorder: Recorder) -> None:
 async def _refusals(recorder: Recorder) -> None:
     missing = routes.GOOD.format(good_id=UNKNOWN_ID)
     cursor = "?status=completed&cursor=none"
-    await recorder.call("GET", routes.SALES, title="400 of a parameter")
-    await recorder.call("GET", routes.SALES, query=cursor, title="400 of a cursor")
-    await recorder.call("POST", routes.GOODS, body=[], title="400 of a list as the body")
-    await recorder.call("GET", routes.SALES, secret="no token", title="401 of retail")
+    await recorder.call("GET", routes.SALES, title="400 for a parameter")
+    await recorder.call("GET", routes.SALES, query=cursor, title="400 for a cursor")
+    await recorder.call("POST", routes.GOODS, body=[], title="400 for a list as the body")
+    await recorder.call("GET", routes.SALES, secret="no token", title="401 in the retail API")
     reader = await _tokens(recorder, new_key(recorder.service, can_write=False), title=NOT_LISTED)
     access = reader["access_token"]
-    await recorder.call("POST", routes.GOODS, body={}, secret=access, title="403 of retail")
-    await recorder.call("GET", missing, title="404 of retail")
+    await recorder.call("POST", routes.GOODS, body={}, secret=access, title="403 in the retail API")
+    await recorder.call("GET", missing, title="404 in the retail API")
     plain = "text/plain"
-    await recorder.call("POST", routes.GOODS, body={}, media_type=plain, title="415 of retail")
-    for _ in range(400):  # many calls, because the rate limit recovers between them
+    await recorder.call(
+        "POST", routes.GOODS, body={}, media_type=plain, title="415 in the retail API"
+    )
+    # Many calls, because the rate limit recovers between them. The last reply keeps the title.
+    for _ in range(400):
         wrong = {"api_key": f"venue_test_{uuid.UUID(int=7).hex * 2}"}
-        await recorder.call("POST", routes.TOKENS, body=wrong, secret="", title="429 of retail")
+        await recorder.call(
+            "POST", routes.TOKENS, body=wrong, secret="", title="429 in the retail API"
+        )
         if recorder.replies[-1].status_code == 429:
             return
 

@@ -25,7 +25,7 @@ def config(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "words",
     large_except(
-        {"status", "run"}.__contains__,
+        {"status", "run"},
         ("status", "history", "printers", "enroll", "run", "collect application"),
     ),
 )

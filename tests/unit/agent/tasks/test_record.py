@@ -33,6 +33,7 @@ FAULT_LENGTHS_S = (3.0, 10.0, 60.0, 300.0, 1200.0)
 LINK_FAULTS: frozenset[FaultKind] = frozenset({"cable", "wifi", "address", "lease", "no-route"})
 FIRST_FAULT_S = 600.0
 TOLERANCE_S = 10.0
+UNWRITTEN_MAX_S = 60.0 + TOLERANCE_S  # an open incident is written once a minute
 SILENT_FAULTS: frozenset[FaultKind] = frozenset({"cable", "address", "gateway", "provider"})
 """Faults of four different parts of the path. Nothing beyond the failed part answers."""
 SHORTEST_S: dict[FaultKind, float] = {
@@ -76,7 +77,7 @@ async def running(path: FakePath, record: Record, **options: object) -> AsyncIte
         recorder.stop()
 
 
-async def play_and_kill(path: FakePath, recorder: Recorder, until_s: float) -> None:
+async def play_without_stop(path: FakePath, recorder: Recorder, until_s: float) -> None:
     """Run the recorder until ``until_s``, and end it without a call of `Recorder.stop`."""
     task = asyncio.create_task(recorder.run())
     await path.play(recorder, until_s)
@@ -100,7 +101,10 @@ def seconds(at: datetime | None) -> float:
 
 @pytest.mark.parametrize(
     ("kind", "length_s"),
-    large_except(lambda case: case[1] <= 60, itertools.product(CAUSE_OF, FAULT_LENGTHS_S)),
+    large_except(
+        set(itertools.product(CAUSE_OF, (3.0, 10.0, 60.0))),
+        itertools.product(CAUSE_OF, FAULT_LENGTHS_S),
+    ),
 )
 async def test_a_single_fault_is_one_incident_with_its_cause(
     kind: FaultKind, length_s: float, record: Record
@@ -125,7 +129,9 @@ async def test_faults_of_three_seconds_on_this_machine_are_recorded(record: Reco
     ]
 
 
-async def test_the_nearest_of_two_simultaneous_faults_is_the_cause(tmp_path: Path) -> None:
+async def test_the_nearest_of_two_simultaneous_faults_is_almost_always_the_cause(
+    tmp_path: Path,
+) -> None:
     rng, correct, pairs = Random(20261123), 0, amount(small=10, medium=20, large=400)
     for number in range(pairs):
         first, second = rng.sample(sorted(SILENT_FAULTS), 2)
@@ -163,7 +169,7 @@ async def test_a_healthy_month_has_no_incident(record: Record) -> None:
     assert len(history.hours) >= days * 20
 
 
-async def test_a_healthy_day_writes_at_most_100_kib(tmp_path: Path) -> None:
+async def test_a_healthy_day_writes_at_most_100_kib_and_deletes_old_hours(tmp_path: Path) -> None:
     record, clock = record_in(tmp_path), FakeClock(limit_s=40 * 86_400.0)
     path, wal = FakePath(clock), tmp_path / f"{NAME}-wal"
     record.write(
@@ -177,7 +183,7 @@ async def test_a_healthy_day_writes_at_most_100_kib(tmp_path: Path) -> None:
     assert 0 < written <= 100 * 1024
     oldest = clock.now() - timedelta(days=40)
     hours = {hour.at for hour in record.history(oldest, clock.now()).hours}
-    assert 30 * 24 <= len(hours) <= 33 * 24
+    assert 30 * 24 <= len(hours) <= 33 * 24  # old hours are deleted every three days
     assert max(hours) >= clock.now() - timedelta(hours=1)
 
 
@@ -209,7 +215,7 @@ async def test_quiet_hours_have_no_incidents(record: Record) -> None:
     assert seconds(incident.began_at) == FIRST_FAULT_S + 99
 
 
-async def test_a_refusal_is_one_incident_although_calls_of_current_succeed(
+async def test_a_refused_key_is_one_incident_although_the_operation_current_succeeds(
     record: Record,
 ) -> None:
     path = FakePath(FakeClock(), [Fault("key", FIRST_FAULT_S, 300.0)])
@@ -240,21 +246,23 @@ async def test_an_incident_that_ends_between_rare_calls_has_an_uncertain_end(
 async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
     path = FakePath(FakeClock(), [Fault("gateway", FIRST_FAULT_S, 4000.0)])
     recorder = recorder_of(path, record, boot_id="one")
-    await play_and_kill(path, recorder, FIRST_FAULT_S + 900)
+    await play_without_stop(path, recorder, FIRST_FAULT_S + 900)
     (incident,) = record.history(START, path.clock.now()).incidents
     assert (incident.cause, incident.ended_at) == ("gateway-silent", None)
-    assert incident.downtime_s >= 900 - 70
+    assert incident.downtime_s >= 900 - UNWRITTEN_MAX_S
     path.faults = ()
     async with running(path, record, boot_id="two") as recorder:
         await path.play(recorder, FIRST_FAULT_S + 1200)
     history = record.history(START, path.clock.now())
     (incident,) = history.incidents
     assert incident.cause == "gateway-silent"
-    assert seconds(incident.ended_at) >= FIRST_FAULT_S + 900 - 70
+    assert seconds(incident.ended_at) >= FIRST_FAULT_S + 900 - UNWRITTEN_MAX_S
     assert [event.kind for event in history.events] == ["power-lost"]
 
 
-async def test_a_recorder_that_failed_continues_its_interruption(record: Record) -> None:
+async def test_a_recorder_that_runs_again_after_an_error_continues_the_open_incident(
+    record: Record,
+) -> None:
     path = FakePath(FakeClock(), [Fault("gateway", FIRST_FAULT_S, 600.0)])
     recorder = recorder_of(path, record)
     failing = asyncio.create_task(recorder.run())
@@ -264,7 +272,7 @@ async def test_a_recorder_that_failed_continues_its_interruption(record: Record)
         path.on_change()
         with pytest.raises(ZeroDivisionError):
             await failing
-    await play_and_kill(path, recorder, FIRST_FAULT_S + 900)
+    await play_without_stop(path, recorder, FIRST_FAULT_S + 900)
     history = record.history(START, path.clock.now())
     (incident,) = history.incidents
     assert abs(incident.downtime_s - 600.0) < TOLERANCE_S
@@ -275,13 +283,11 @@ async def test_incidents_are_written_later_if_the_disk_is_full(
     record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = FakePath(FakeClock(), [Fault("cable", FIRST_FAULT_S, 10.0)])
-    write = record.write
     async with running(path, record) as recorder:
         await path.play(recorder, FIRST_FAULT_S - 10)
         with monkeypatch.context() as full:
-            full.setattr(record, "write", _no_space)
+            full.setattr(record, "write", _disk_error)
             await path.play(recorder, FIRST_FAULT_S + 100)
-        assert record.write == write
     (incident,) = record.history(START, path.clock.now()).incidents
     assert incident.downtime_s == 10.0
 
@@ -292,7 +298,7 @@ async def test_the_start_of_the_record_is_written_later_if_the_disk_is_full(
     path = FakePath(FakeClock())
     async with running(path, record) as recorder:
         with monkeypatch.context() as full:
-            full.setattr(record, "write", _no_space)
+            full.setattr(record, "write", _disk_error)
             await path.play(recorder, 60.0)
         assert seconds(recorder.history(START).since) == 0.0
 
@@ -300,7 +306,7 @@ async def test_the_start_of_the_record_is_written_later_if_the_disk_is_full(
 async def test_stopping_a_recorder_that_has_not_run_keeps_the_record(record: Record) -> None:
     path = FakePath(FakeClock(), [Fault("cable", 100.0, 4000.0)])
     recorder = recorder_of(path, record, boot_id="one")
-    await play_and_kill(path, recorder, 200.0)
+    await play_without_stop(path, recorder, 200.0)
     recorder_of(path, record, boot_id="one").stop()
     async with running(path, record, boot_id="one"):
         await path.clock.sleep(1.0)
@@ -314,17 +320,17 @@ async def test_a_failed_read_of_the_record_keeps_the_open_incident(
 ) -> None:
     path = FakePath(FakeClock(), [Fault("cable", 100.0, 4000.0)])
     recorder = recorder_of(path, record, boot_id="one")
-    await play_and_kill(path, recorder, 200.0)
+    await play_without_stop(path, recorder, 200.0)
     next_recorder = recorder_of(path, record, boot_id="one")
     with monkeypatch.context() as failing:
-        failing.setattr(record, "open_incidents", _no_space)
+        failing.setattr(record, "open_incidents", _disk_error)
         with pytest.raises(sqlite3.OperationalError):
             await next_recorder.run()
     (incident,) = next_recorder.history(START).incidents
     assert (incident.cause, incident.ended_at) == ("link-down", None)
 
 
-def _no_space(**_: object) -> None:
+def _disk_error(**_: object) -> None:
     raise sqlite3.OperationalError("database or disk is full")
 
 
@@ -339,7 +345,7 @@ async def test_an_interruption_continues_when_the_configuration_is_reloaded(reco
     path = FakePath(FakeClock(), [Fault("gateway", FIRST_FAULT_S, 300.0)])
     for until_s in (FIRST_FAULT_S + 100, FIRST_FAULT_S + 200, FIRST_FAULT_S + 600):
         recorder = recorder_of(path, record, run_id="one", boot_id="one")
-        await play_and_kill(path, recorder, until_s)
+        await play_without_stop(path, recorder, until_s)
         recorder.stop(is_reload=True)
     history = record.history(START, path.clock.now())
     assert history.events == ()
@@ -354,7 +360,7 @@ async def test_a_restart_of_the_recorder_is_not_recorded_as_a_start_of_the_agent
     path = FakePath(FakeClock())
     recorder = recorder_of(path, record, boot_id="one")
     for _ in range(2):
-        await play_and_kill(path, recorder, path.clock.elapsed_s + 60)
+        await play_without_stop(path, recorder, path.clock.elapsed_s + 60)
     assert record.history(START, path.clock.now()).events == ()
 
 
@@ -387,7 +393,7 @@ async def test_setting_the_clock_does_not_change_the_length_of_an_interruption(
     assert [incident.downtime_s for incident in incidents] == [100.0, 9.0]
 
 
-async def test_a_record_that_began_in_the_future_begins_now(record: Record) -> None:
+async def test_the_start_of_a_record_is_corrected_if_the_clock_was_set_back(record: Record) -> None:
     path = FakePath(FakeClock())
     path.clock.stepped_s = 86_400.0
     async with running(path, record):
@@ -411,7 +417,10 @@ async def test_an_interruption_during_quiet_hours_is_recorded_from_their_end(
     assert abs(seconds(incident.began_at) - FIRST_FAULT_S) <= TIMEOUT_S
 
 
-async def test_an_interruption_begins_only_after_the_previous_one_has_ended(record: Record) -> None:
+async def test_a_stream_that_breaks_during_an_interruption_begins_no_other_one(
+    record: Record,
+) -> None:
+    """The link is lost from 100 s to 110 s, and from 120 s to 130 s. The stream breaks at 105 s."""
     path = FakePath(FakeClock(), [Fault("cable", 100.0, 10.0), Fault("cable", 120.0, 10.0)])
     async with running(path, record) as recorder:
         await path.clock.sleep(90.0)

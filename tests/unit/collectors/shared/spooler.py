@@ -1,5 +1,6 @@
 """Simulates a print spooler on a Unix socket."""
 
+import re
 import socket
 import threading
 import time
@@ -10,11 +11,11 @@ from pathlib import Path
 BYTE_PAUSE_S = 0.05
 
 
-def http(body: bytes, status: str = "200 OK") -> bytes:
+def http_response(body: bytes, status: str = "200 OK") -> bytes:
     return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def soon() -> float:
+def far_deadline() -> float:
     """Return a deadline in 60 s, which no test reaches."""
     return time.monotonic() + 60
 
@@ -36,10 +37,12 @@ def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[lis
         with connection:
             try:
                 requests.append(_read_request(connection))
-                for start in range(len(reply) if trickles else 0):
-                    is_over.wait(BYTE_PAUSE_S)
-                    connection.sendall(reply[start : start + 1])
-                connection.sendall(b"" if trickles else reply)
+                if trickles:
+                    for byte in reply:
+                        is_over.wait(BYTE_PAUSE_S)
+                        connection.sendall(bytes([byte]))
+                else:
+                    connection.sendall(reply)
             except OSError:
                 return  # the client disconnected
 
@@ -61,7 +64,8 @@ def _read_request(connection: socket.socket) -> bytes:
     while b"\r\n\r\n" not in data:
         data += connection.recv(65536)
     head, _, body = data.partition(b"\r\n\r\n")
-    length = int((head.lower().partition(b"content-length:")[2].split() or [b"0"])[0])
+    match = re.search(rb"content-length:\s*(\d+)", head.lower())
+    length = int(match[1]) if match else 0
     while len(body) < length:
         body += connection.recv(65536)
     return head + b"\r\n\r\n" + body

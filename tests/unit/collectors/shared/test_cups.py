@@ -9,7 +9,7 @@ import pytest
 
 from collectors.shared import cups, ipp
 from collectors.shared.cups import CupsError, CupsServer, NotRunning, ask_cups, cups_servers
-from tests.unit.collectors.shared.spooler import http, soon, spooler
+from tests.unit.collectors.shared.spooler import far_deadline, http_response, spooler
 from tests.unit.collectors.shared.test_ipp import QUEUES, message
 
 QUESTION = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=("printer-name",))
@@ -18,7 +18,7 @@ QUESTION = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=("printer-name",)
 def answer(path: Path, reply: bytes) -> tuple[ipp.Response, list[bytes]]:
     """Query a spooler that sends ``reply``. Return the parsed response and the list of requests."""
     with spooler(path, reply) as requests:
-        return ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)}), requests
+        return ask_cups(QUESTION, far_deadline(), {"CUPS_SERVER": str(path)}), requests
 
 
 def test_servers_follow_the_environment():
@@ -36,10 +36,10 @@ def test_servers_follow_the_environment():
 @pytest.mark.parametrize(
     "reply",
     [
-        http(QUEUES),
+        http_response(QUEUES),
         b"HTTP/1.0 200 OK\r\n\r\n" + QUEUES,
-        http(QUEUES) + b"and more",
-        b"HTTP/1.1 100 Continue\r\n\r\n" + http(QUEUES),
+        http_response(QUEUES) + b"and more",
+        b"HTTP/1.1 100 Continue\r\n\r\n" + http_response(QUEUES),
         b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n%x\r\n%b\r\n0\r\n\r\n"
         % (len(QUEUES), QUEUES),
     ],
@@ -52,22 +52,22 @@ def test_every_form_of_http_reply_is_parsed(tmp_path: Path, reply: bytes) -> Non
 
 
 def test_a_not_found_reply_of_cups_is_returned(tmp_path: Path) -> None:
-    response, _ = answer(tmp_path / "cups.sock", http(message(status=ipp.NOT_FOUND)))
+    response, _ = answer(tmp_path / "cups.sock", http_response(message(status=ipp.NOT_FOUND)))
     assert response == ipp.Response(ipp.NOT_FOUND, ())
 
 
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (http(b"", "403 Forbidden"), "it answered with HTTP status 403"),
-        (http(message(status=0x0503)), "it answered with IPP status 0x0503"),
-        (http(QUEUES)[:-9], "its answer cannot be read"),
+        (http_response(b"", "403 Forbidden"), "it answered with HTTP status 403"),
+        (http_response(message(status=0x0503)), "it answered with IPP status 0x0503"),
+        (http_response(QUEUES)[:-9], "its answer cannot be read"),
         (b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nabc", "its answer cannot be read"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "does not speak HTTP"),
         (b"x" * 100_000, "it does not speak HTTP"),
         (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000, "it does not speak HTTP"),
         (b"", "it does not speak HTTP"),
-        (http(b"x" * (ipp.RESPONSE_MAX_BYTES + 1)), "its answer is longer than the limit"),
+        (http_response(b"x" * (ipp.RESPONSE_MAX_BYTES + 1)), "its answer is longer than the limit"),
     ],
 )
 def test_invalid_answer_raises_an_error(tmp_path: Path, reply: bytes, reason: str) -> None:
@@ -75,7 +75,9 @@ def test_invalid_answer_raises_an_error(tmp_path: Path, reply: bytes, reason: st
         answer(tmp_path / "cups.sock", reply)
 
 
-@pytest.mark.parametrize("reply", [http(QUEUES), b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 10_000])
+@pytest.mark.parametrize(
+    "reply", [http_response(QUEUES), b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 10_000]
+)
 def test_a_slow_answer_raises_a_timeout_at_the_deadline(tmp_path: Path, reply: bytes) -> None:
     path = tmp_path / "cups.sock"
     with (
@@ -93,12 +95,12 @@ def test_deadline_in_the_past_raises_a_timeout(tmp_path: Path) -> None:
 def test_a_stopped_spooler_raises_not_running(tmp_path: Path) -> None:
     path = tmp_path / "cups.sock"
     with pytest.raises(NotRunning) as missing:
-        ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)})
+        ask_cups(QUESTION, far_deadline(), {"CUPS_SERVER": str(path)})
     assert not missing.value.is_socket_there
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
     with pytest.raises(NotRunning, match="nothing listens on it") as leftover:
-        ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)})
+        ask_cups(QUESTION, far_deadline(), {"CUPS_SERVER": str(path)})
     assert leftover.value.is_socket_there
 
 
@@ -112,12 +114,12 @@ def test_loopback_is_used_if_the_socket_is_missing(
             with connection:
                 while not connection.recv(65536).endswith(QUESTION[-20:]):
                     pass
-                connection.sendall(http(QUEUES))
+                connection.sendall(http_response(QUEUES))
 
         nowhere = CupsServer(path=str(tmp_path / "none"))
         loopback = CupsServer(host="127.0.0.1", port=server.getsockname()[1])
         monkeypatch.setattr(cups, "cups_servers", lambda *_: (nowhere, loopback))
         thread = threading.Thread(target=serve)
         thread.start()
-        assert ask_cups(QUESTION, soon(), {}).printers
+        assert ask_cups(QUESTION, far_deadline(), {}).printers
         thread.join()

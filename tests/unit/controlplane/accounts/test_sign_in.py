@@ -53,7 +53,7 @@ async def test_sign_in_returns_a_session_cookie(service: RunningService) -> None
     assert (await Browser(service).post(OVERVIEW)).status_code == 401
 
 
-async def test_the_database_contains_neither_password_nor_token(service: RunningService) -> None:
+async def test_a_session_is_stored_with_only_the_hash_of_its_token(service: RunningService) -> None:
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
@@ -178,16 +178,16 @@ def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other_hash() -> None
         passwords.close()
 
 
-async def test_the_default_password_hash_is_argon2id_with_nineteen_mebibytes() -> None:
+async def test_the_default_hash_is_argon2id_with_19_mib_of_the_normalized_password() -> None:
     settings = Settings()
     passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
     try:
-        network = {"network": "192.0.2.1", "is_known": False}
-        password_hash = await passwords.hash("e\u0301tude in c minor", **network)
+        caller = {"network": "192.0.2.1", "is_known": False}
+        password_hash = await passwords.hash("e\u0301tude in c minor", **caller)
         assert password_hash.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
-        assert await passwords.verify(password_hash, "\u00e9tude in c minor", **network)
-        assert not await passwords.verify(password_hash, "etude in c minor", **network)
-        assert not await passwords.verify(None, "etude in c minor", **network)
+        assert await passwords.verify(password_hash, "\u00e9tude in c minor", **caller)
+        assert not await passwords.verify(password_hash, "etude in c minor", **caller)
+        assert not await passwords.verify(None, "etude in c minor", **caller)
     finally:
         passwords.close()
 
@@ -273,16 +273,16 @@ async def test_concurrent_sign_ins_have_the_same_limit_as_sequential_ones(
     assert statuses == [401] * FAILURES_MAX + [429] * 5
 
 
-async def test_a_successful_sign_in_does_not_reset_the_limit_for_other_accounts(
+async def test_a_successful_sign_in_does_not_reset_the_limit_of_the_client_address(
     service: RunningService,
 ) -> None:
-    """A successful sign-in to one account does not reset the limit on guesses at other accounts."""
     make_user(service)
     make_user(service, "eve@example.com")
     for _ in range(FAILURES_MAX - 1):
         await Browser(service).sign_in(password="not this one, no")
     assert (await Browser(service).sign_in("eve@example.com")).status_code == 200
     assert (await Browser(service).sign_in(password="not this one, no")).status_code == 401
+    # This was failure number FAILURES_MAX from the address that Eve also uses.
     assert (await Browser(service).sign_in("eve@example.com")).status_code == 429
 
 
@@ -291,23 +291,25 @@ async def test_records_of_failed_sign_ins_expire_and_do_not_contain_the_typed_te
 ) -> None:
     await Browser(service).sign_in("my password, typed here@once")
     rows = service.database.read(lambda session: session.scalars(select(SignInFailure)).all())
-    assert len(rows) == 2
+    assert len(rows) == 2  # one for the account and one for the client address
     assert all(len(row.subject) == 64 for row in rows)
     service.clock.advance(WINDOW.total_seconds())
     await Browser(service).sign_in("bob@example.com")
     assert count(service, SignInFailure) == 2
 
 
-async def test_the_limit_in_memory_refuses_a_flood_of_sign_ins(service: RunningService) -> None:
+async def test_sign_ins_take_from_the_token_bucket_of_the_address(service: RunningService) -> None:
     statuses = {(await Browser(service).sign_in("x@example.com")).status_code for _ in range(40)}
     assert statuses == {401, 429}
+    # The limit of failures in the database gives 429, too. So the bucket is checked itself: `take`
+    # returns the seconds to wait.
     assert service.core.sign_ins.take("127.0.0.1") > 0
 
 
 @pytest.mark.parametrize(
     "settings", [Settings(trusted_proxies=frozenset({"127.0.0.1"}), refusal_delay_s=0)]
 )
-async def test_invitation_queries_from_an_ipv6_network_have_one_limit(
+async def test_invitation_queries_from_an_ipv6_network_share_a_limit(
     service: RunningService,
 ) -> None:
     """An internet provider assigns a /64 to each customer, so a caller can use many addresses."""
@@ -447,14 +449,17 @@ async def test_the_client_address_is_the_one_that_a_trusted_proxy_appended(
     async with running_service(database, settings) as service:
         make_user(service)
         for at in range(FAILURES_MAX + 1):
-            forged = f"10.0.0.{at}, 198.51.100.7"
-            reply = await Browser(service).sign_in(f"bob{at}@example.com", x_forwarded_for=forged)
+            # The caller sent the first address. The proxy appended the second one.
+            addresses = f"10.0.0.{at}, 198.51.100.7"
+            reply = await Browser(service).sign_in(
+                f"bob{at}@example.com", x_forwarded_for=addresses
+            )
         assert reply.status_code == 429
         elsewhere = await Browser(service).sign_in(x_forwarded_for="198.51.100.8")
         assert elsewhere.status_code == (200 if is_trusted else 429)
 
 
-async def test_sign_ins_from_an_ipv6_network_have_one_limit(database: Database) -> None:
+async def test_sign_ins_from_an_ipv6_network_share_a_limit(database: Database) -> None:
     settings = Settings(trusted_proxies=frozenset({"127.0.0.1"}), refusal_delay_s=0)
     async with running_service(database, settings) as service:
         browser = Browser(service)

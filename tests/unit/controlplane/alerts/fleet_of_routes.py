@@ -56,10 +56,10 @@ class RoutedFleet(Fleet):
             for receivers in RECEIVERS:
                 await send_to_organizations(self.service.core, http, receivers)
 
-    async def minutes(self, count: float) -> list[Json]:
+    async def run_and_receive(self, minutes: float) -> list[Json]:
         """Advance the time. Return the bodies that the routes received in that time."""
         earlier_count = len(self.route_webhook.received)
-        await self.run(count)
+        await self.run(minutes)
         return [json.loads(each.content) for each in self.route_webhook.received[earlier_count:]]
 
     async def call(self, path: str, body: Json | None = None) -> Json:
@@ -73,7 +73,7 @@ class RoutedFleet(Fleet):
         reply = await self.owner.post(f"{PREFIX}{path}", body)
         return reply.status_code, reply.json()["code"]
 
-    async def add_route(self, **changes: Any) -> Json:
+    async def set_route(self, **changes: Any) -> Json:
         return await self.call("/routes/set", ROUTE | changes)
 
     async def set_rule(self, **changes: Any) -> Json:

@@ -35,7 +35,7 @@ def settings() -> Settings:
 @pytest.fixture
 async def fleet(service: RunningService) -> RoutedFleet:
     fleet = await routed_fleet(service)
-    await fleet.add_route()
+    await fleet.set_route()
     return fleet
 
 
@@ -88,11 +88,11 @@ async def test_a_rule_of_a_location_replaces_the_rule_of_the_organization(
     far, *_ = await fleet.add(3, "loc-0002")
     await fleet.set_rule(forMinutes=20)
     await fleet.set_rule(locationId="loc-0002", severity="info", forMinutes=10)
-    await fleet.minutes(5)
+    await fleet.run(5)
     fleet.offline = {near, far}
-    (first,) = await fleet.minutes(16)
+    (first,) = await fleet.run_and_receive(16)
     assert (first["locationId"], first["severity"]) == ("loc-0002", "info")
-    (second,) = await fleet.minutes(10)
+    (second,) = await fleet.run_and_receive(10)
     assert (second["locationId"], second["severity"]) == ("loc-0001", "warning")
 
 
@@ -101,13 +101,13 @@ async def test_a_disabled_rule_fires_no_alert_and_its_firing_alerts_resolve(
 ) -> None:
     device, other, *_ = await fleet.add(4)
     fleet.offline = {device}
-    assert events(await fleet.minutes(12)) == [("firing", "offline")]
+    assert events(await fleet.run_and_receive(12)) == [("firing", "offline")]
     await fleet.set_rule(enabled=False)
-    assert events(await fleet.minutes(1)) == [("resolved", "offline")]
+    assert events(await fleet.run_and_receive(1)) == [("resolved", "offline")]
     fleet.offline = {device, other}
-    assert await fleet.minutes(15) == []
+    assert await fleet.run_and_receive(15) == []
     await fleet.call("/rules/remove", {"name": "offline", "locationId": None})
-    assert events(await fleet.minutes(15)) == [
+    assert events(await fleet.run_and_receive(15)) == [
         ("firing", "offline"),
         ("firing", "offline"),
     ]
@@ -118,7 +118,7 @@ async def test_a_finding_fires_and_resolves_its_rule(fleet: RoutedFleet) -> None
     await fleet.set_rule(condition="finding", argument="queue-stopped", severity="critical")
     await fleet.set_rule(condition="finding", argument="other-finding")
     add_finding(fleet, device)
-    (firing,) = await fleet.minutes(10)
+    (firing,) = await fleet.run_and_receive(10)
     assert (firing["condition"], firing["argument"], firing["severity"]) == (
         "finding", "queue-stopped", "critical",
     )  # fmt: skip
@@ -126,7 +126,7 @@ async def test_a_finding_fires_and_resolves_its_rule(fleet: RoutedFleet) -> None
     assert firing["text"].endswith(": Queue bar is stopped.")
     assert firing["url"] == f"http://service/#/alerts/{firing['alertId']}"
     remove(fleet, DeviceFinding)
-    (resolved,) = await fleet.minutes(10)
+    (resolved,) = await fleet.run_and_receive(10)
     assert "no longer has the finding queue-stopped" in resolved["text"]
 
 
@@ -147,10 +147,10 @@ async def test_an_incident_without_an_end_fires_its_rule(fleet: RoutedFleet) -> 
             session.add(incident)
 
     fleet.service.database.write(work)
-    (firing,) = await fleet.minutes(10)
+    (firing,) = await fleet.run_and_receive(10)
     assert (firing["condition"], firing["argument"]) == ("incident", "name-servers-silent")
     remove(fleet, DeviceIncident)
-    assert events(await fleet.minutes(10)) == [("resolved", "incident")]
+    assert events(await fleet.run_and_receive(10)) == [("resolved", "incident")]
 
 
 def test_a_rule_for_incidents_cannot_have_a_local_fault_as_its_cause() -> None:
@@ -167,7 +167,7 @@ async def test_an_old_version_fires_its_rule(fleet: RoutedFleet) -> None:
 
     fleet.service.database.write(work)
     await fleet.set_rule(condition="version_older_than", argument="1.10", forMinutes=0)
-    (firing,) = await fleet.minutes(1)
+    (firing,) = await fleet.run_and_receive(1)
     assert firing["instanceId"] == old.instance_id
     assert firing["detail"] == "version 1.9.3, older than 1.10"
 
@@ -186,14 +186,14 @@ async def test_a_device_without_a_report_fires_its_rule_unless_it_is_offline(
     without_report, offline, reporting = await fleet.add(3)
     await fleet.set_rule(condition="no_report_for", argument="1", forMinutes=0)
     fleet.offline = {offline}
-    assert events(await fleet.minutes(50)) == [("firing", "offline")]
+    assert events(await fleet.run_and_receive(50)) == [("firing", "offline")]
     assert (await reporting.submit()).status_code == 200
-    bodies = await fleet.minutes(30)
+    bodies = await fleet.run_and_receive(30)
     missing = [each for each in bodies if each["condition"] == "no_report_for"]
     assert [each["instanceId"] for each in missing] == [without_report.instance_id]
     # The device is online again and has still sent no report.
     fleet.offline = set()
-    bodies = await fleet.minutes(15)
+    bodies = await fleet.run_and_receive(15)
     assert sorted(events(bodies)) == [
         ("firing", "no_report_for"),
         ("resolved", "offline"),
@@ -206,9 +206,9 @@ async def test_a_site_outage_inhibits_the_alerts_of_its_devices(fleet: RoutedFle
     await fleet.set_rule(condition="no_report_for", argument="1", forMinutes=0)
     add_finding(fleet, devices[0])
     fleet.offline = set(devices)
-    assert events(await fleet.minutes(90)) == [("firing", "site_outage")]
+    assert events(await fleet.run_and_receive(90)) == [("firing", "site_outage")]
     fleet.offline = set()
-    notifications = events(await fleet.minutes(10))
+    notifications = events(await fleet.run_and_receive(10))
     assert sorted(notifications) == [
         *[("firing", "finding")], *[("firing", "no_report_for")] * 4, ("resolved", "site_outage"),
     ]  # fmt: skip
@@ -222,13 +222,13 @@ async def test_a_silenced_alert_causes_a_notification_when_the_silence_ends(
     silence = await fleet.call("/silences/add", body)
     assert (silence["locationId"], silence["createdBy"]) == ("loc-0001", "ada@example.com")
     fleet.offline = {device, other}
-    (firing,) = await fleet.minutes(20)
+    (firing,) = await fleet.run_and_receive(20)
     assert firing["instanceId"] == other.instance_id
     listed = await fleet.call("", {"open": True})
     assert {each["instanceId"]: each["silenced"] for each in listed["alerts"]} == {
         device.instance_id: True, other.instance_id: False,
     }  # fmt: skip
-    (late,) = await fleet.minutes(60)
+    (late,) = await fleet.run_and_receive(60)
     assert (late["type"], late["instanceId"]) == ("alert.firing", device.instance_id)
 
 
@@ -238,24 +238,24 @@ async def test_an_alert_that_resolves_in_its_silence_causes_no_notification(
     device, other, *_ = await fleet.add(5)
     silence = await fleet.call("/silences/add", SILENCE | {"rule": "offline"})
     fleet.offline = {device}
-    assert await fleet.minutes(20) == []
+    assert await fleet.run_and_receive(20) == []
     fleet.offline = set()
-    assert await fleet.minutes(20) == []
+    assert await fleet.run_and_receive(20) == []
     await fleet.call("/silences/end", {"silenceId": silence["id"]})
     assert (await fleet.call("/silences"))["silences"] == []
     fleet.offline = {other}
-    assert events(await fleet.minutes(20)) == [("firing", "offline")]
+    assert events(await fleet.run_and_receive(20)) == [("firing", "offline")]
     await fleet.call("/silences/add", SILENCE | {"locationId": "loc-0001"})
     fleet.offline = set()
     # The receivers were notified before the silence that this alert fires. Therefore they are also
     # notified that it has resolved.
-    assert events(await fleet.minutes(20)) == [("resolved", "offline")]
+    assert events(await fleet.run_and_receive(20)) == [("resolved", "offline")]
 
 
 async def test_an_acknowledged_alert_names_the_user_who_acknowledged_it(fleet: RoutedFleet) -> None:
     device, *_ = await fleet.add(3)
     fleet.offline = {device}
-    (firing,) = await fleet.minutes(15)
+    (firing,) = await fleet.run_and_receive(15)
     for _ in range(2):
         alert = await fleet.call("/acknowledge", {"alertId": firing["alertId"]})
         assert alert["acknowledgedBy"] == "ada@example.com"
@@ -268,7 +268,7 @@ async def test_an_acknowledged_alert_names_the_user_who_acknowledged_it(fleet: R
 async def test_each_change_is_in_the_audit_log_once(fleet: RoutedFleet) -> None:
     device, *_ = await fleet.add(3)
     fleet.offline = {device}
-    (firing,) = await fleet.minutes(15)
+    (firing,) = await fleet.run_and_receive(15)
     await fleet.set_rule(forMinutes=30)
     await fleet.call("/rules/remove", {"name": "offline", "locationId": None})
     silence = await fleet.call("/silences/add", SILENCE)

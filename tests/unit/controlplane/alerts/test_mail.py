@@ -137,16 +137,16 @@ async def test_a_mail_that_the_server_refused_is_sent_again_with_the_delivery_id
     fleet: RoutedFleet, trusted: MailServer
 ) -> None:
     device, *_ = await fleet.add(3)
-    await fleet.add_route(kind="email", target="ada@example.com, bob@example.com")
+    await fleet.set_route(kind="email", target="ada@example.com, bob@example.com")
     mailbox = trusted.mailbox
     mailbox.answer = "451 try again later"
     fleet.offline = {device}
-    await fleet.minutes(10)
+    await fleet.run(10)
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
     assert delivery["status"] == "pending"
     assert "451" in delivery["error"]
     mailbox.answer = "250 OK"
-    await fleet.minutes(15)
+    await fleet.run(15)
     (message,) = mailbox.messages
     assert mailbox.recipients == ["ada@example.com", "bob@example.com"]
     assert mailbox.encrypted == [True]
@@ -267,7 +267,7 @@ def test_a_domain_that_idna_would_change_to_another_domain_is_unchanged() -> Non
 async def test_the_date_of_a_digest_is_the_time_at_which_it_was_due(
     fleet: RoutedFleet, service: RunningService
 ) -> None:
-    route = await fleet.add_route(kind="email", target="ada@example.com", digest=True)
+    route = await fleet.set_route(kind="email", target="ada@example.com", digest=True)
     organization_id, now = DEFAULT_ORGANIZATION, service.clock()
     due = now + timedelta(hours=19)
 
@@ -294,8 +294,8 @@ async def test_a_slow_smtp_server_does_not_delay_notifications_for_webhooks(
     fleet: RoutedFleet, service: RunningService
 ) -> None:
     routes = {
-        "mail": await fleet.add_route(kind="email", target="ada@example.com"),
-        "webhooks": await fleet.add_route(name="Hook"),
+        "mail": await fleet.set_route(kind="email", target="ada@example.com"),
+        "webhooks": await fleet.set_route(name="Hook"),
     }
     now = service.clock()
 

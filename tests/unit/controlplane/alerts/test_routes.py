@@ -36,11 +36,11 @@ async def fleet(service: RunningService) -> RoutedFleet:
 
 async def test_a_route_gets_the_alerts_that_its_matchers_select(fleet: RoutedFleet) -> None:
     await fleet.add(3, "loc-0002")
-    await fleet.add_route(severities=["critical"], target="https://a.example.com/critical")
-    await fleet.add_route(locations=["loc-0002"], target="https://b.example.com/second")
+    await fleet.set_route(severities=["critical"], target="https://a.example.com/critical")
+    await fleet.set_route(locations=["loc-0002"], target="https://b.example.com/second")
     device_at_loc_0001, *_ = await fleet.add(5)
     fleet.offline = {device_at_loc_0001, *fleet.devices[:3]}
-    bodies = await fleet.minutes(15)
+    bodies = await fleet.run_and_receive(15)
     requests = zip(fleet.route_webhook.received, bodies, strict=True)
     assert sorted(
         (each.url.host, body["condition"], body["locationId"]) for each, body in requests
@@ -52,20 +52,20 @@ async def test_a_route_gets_the_alerts_that_its_matchers_select(fleet: RoutedFle
 
 async def test_alerts_of_a_location_and_rule_are_grouped(fleet: RoutedFleet) -> None:
     first, second, third, fourth, *_ = await fleet.add(10)
-    await fleet.add_route(groupMinutes=30)
+    await fleet.set_route(groupMinutes=30)
     fleet.offline = {first, second}
-    (group,) = await fleet.minutes(10)
+    (group,) = await fleet.run_and_receive(10)
     assert group["type"] == "alert.group"
     assert group["text"] == "2 alerts firing and 0 resolved at loc-0001"
     assert {each["instanceId"] for each in group["alerts"]} == {
         first.instance_id, second.instance_id,
     }  # fmt: skip
     fleet.offline |= {third}
-    assert await fleet.minutes(4) == []
+    assert await fleet.run_and_receive(4) == []
     fleet.offline |= {fourth}
     fleet.offline -= {first}
     # These changes are sent when 30 minutes have passed since the previous notification.
-    (later,) = await fleet.minutes(40)
+    (later,) = await fleet.run_and_receive(40)
     assert sorted((each["type"], each["instanceId"]) for each in later["alerts"]) == sorted([
         ("alert.firing", third.instance_id),
         ("alert.firing", fourth.instance_id),
@@ -75,12 +75,12 @@ async def test_alerts_of_a_location_and_rule_are_grouped(fleet: RoutedFleet) -> 
 
 async def test_a_digest_is_one_mail_a_day(fleet: RoutedFleet) -> None:
     device, *_ = await fleet.add(3)
-    await fleet.add_route(kind="email", target="ada@example.com, bob@example.com", digest=True)
+    await fleet.set_route(kind="email", target="ada@example.com, bob@example.com", digest=True)
     for _ in range(2):
         fleet.offline = {device}
-        await fleet.minutes(15)
+        await fleet.run(15)
         fleet.offline = set()
-        await fleet.minutes(70)
+        await fleet.run(70)
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
     assert (delivery["status"], delivery["dueAt"]) == ("pending", "2026-11-21T07:00:00Z")
     assert len(delivery["texts"]) == 4
@@ -93,11 +93,11 @@ async def test_a_digest_with_too_many_alerts_has_a_second_mail(
 ) -> None:
     monkeypatch.setattr(notifications, "GROUP_MAX", 1)
     device, *_ = await fleet.add(3)
-    await fleet.add_route(kind="email", target="ada@example.com", digest=True)
+    await fleet.set_route(kind="email", target="ada@example.com", digest=True)
     fleet.offline = {device}
-    await fleet.minutes(15)
+    await fleet.run(15)
     fleet.offline = set()
-    await fleet.minutes(70)
+    await fleet.run(70)
     deliveries = (await fleet.call("/deliveries"))["deliveries"]
     assert [each["dueAt"] for each in deliveries] == ["2026-11-21T07:00:00Z"] * 2
     assert [len(each["texts"]) for each in deliveries] == [1, 1]
@@ -107,11 +107,11 @@ async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(
     fleet: RoutedFleet,
 ) -> None:
     device, *_ = await fleet.add(3)
-    await fleet.add_route(kind="slack", target="https://hooks.slack.example.com/x")
-    await fleet.add_route(kind="teams", target="https://teams.example.com/x")
-    await fleet.add_route(kind="pagerduty", target=ROUTING_KEY)
+    await fleet.set_route(kind="slack", target="https://hooks.slack.example.com/x")
+    await fleet.set_route(kind="teams", target="https://teams.example.com/x")
+    await fleet.set_route(kind="pagerduty", target=ROUTING_KEY)
     fleet.offline = {device}
-    await fleet.minutes(15)
+    await fleet.run(15)
     by_host = {each.url.host: json.loads(each.content) for each in fleet.route_webhook.received}
     slack = by_host["hooks.slack.example.com"]
     assert slack["text"].startswith("Firing: till-01 (loc-0001) is offline since 20 Nov 12:")
@@ -126,7 +126,7 @@ async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(
     assert action["url"] == f"http://service/#/alerts/{event['dedup_key']}"
     assert event["payload"]["severity"] == "warning"
     fleet.offline = set()
-    await fleet.minutes(15)
+    await fleet.run(15)
     last = {each.url.host: json.loads(each.content) for each in fleet.route_webhook.received}
     assert last["events.pagerduty.com"] == {
         "routing_key": ROUTING_KEY, "event_action": "resolve", "dedup_key": event["dedup_key"],
@@ -137,17 +137,18 @@ async def test_a_route_that_becomes_a_pagerduty_route_sends_each_alert_that_wait
     fleet: RoutedFleet,
 ) -> None:
     first, second, third, *_ = await fleet.add(10)
-    route = (await fleet.add_route(kind="slack", groupMinutes=60))["route"]
+    route = (await fleet.set_route(kind="slack", groupMinutes=60))["route"]
     fleet.offline = {first}
-    assert len(await fleet.minutes(10)) == 1
+    assert len(await fleet.run_and_receive(10)) == 1
     fleet.offline |= {second, third}
-    assert await fleet.minutes(10) == []
-    await fleet.add_route(id=route["id"], kind="pagerduty", target=ROUTING_KEY)
-    events = await fleet.minutes(1)
+    assert await fleet.run_and_receive(10) == []
+    await fleet.set_route(id=route["id"], kind="pagerduty", target=ROUTING_KEY)
+    events = await fleet.run_and_receive(1)
     assert [each["event_action"] for each in events] == ["trigger", "trigger"]
     names = {each["payload"]["custom_details"]["instanceId"] for each in events}
     assert names == {second.instance_id, third.instance_id}
     log = (await fleet.call("/deliveries"))["deliveries"]
+    # The group that waited has failed, without texts. Its two alerts were sent one by one.
     assert [each["status"] for each in log] == ["sent", "sent", "failed", "sent"]
     assert [len(each["texts"]) for each in log] == [1, 1, 0, 1]
 
@@ -156,12 +157,12 @@ async def test_a_route_that_is_no_longer_a_digest_sends_the_start_of_an_alert_be
     fleet: RoutedFleet,
 ) -> None:
     device, *_ = await fleet.add(3)
-    route = (await fleet.add_route(kind="email", target="ada@example.com", digest=True))["route"]
+    route = (await fleet.set_route(kind="email", target="ada@example.com", digest=True))["route"]
     fleet.offline = {device}
-    assert await fleet.minutes(10) == []
-    await fleet.add_route(id=route["id"], kind="pagerduty", target=ROUTING_KEY)
+    assert await fleet.run_and_receive(10) == []
+    await fleet.set_route(id=route["id"], kind="pagerduty", target=ROUTING_KEY)
     fleet.offline = set()
-    events = await fleet.minutes(20)
+    events = await fleet.run_and_receive(20)
     assert [each["event_action"] for each in events] == ["trigger", "resolve"]
     assert len({each["dedup_key"] for each in events}) == 1
 
@@ -169,7 +170,7 @@ async def test_a_route_that_is_no_longer_a_digest_sends_the_start_of_an_alert_be
 async def test_a_pagerduty_route_to_the_region_eu_displays_only_the_end_of_its_key(
     fleet: RoutedFleet,
 ) -> None:
-    route = (await fleet.add_route(kind="pagerduty", target=f"eu:{ROUTING_KEY}"))["route"]
+    route = (await fleet.set_route(kind="pagerduty", target=f"eu:{ROUTING_KEY}"))["route"]
     assert route["receiver"] == "…R0R0"
     await fleet.call("/routes/test", {"routeId": route["id"]})
     await fleet.deliver()
@@ -184,26 +185,26 @@ async def test_a_receiver_gets_each_notification_once_and_in_order_after_its_out
     fleet: RoutedFleet,
 ) -> None:
     device, *_ = await fleet.add(3)
-    await fleet.add_route()
+    await fleet.set_route()
     fleet.route_webhook = Webhook(503)
     fleet.offline = {device}
-    await fleet.minutes(15)
+    await fleet.run(15)
     fleet.offline = set()
-    await fleet.minutes(OUTAGE_MINUTES)
+    await fleet.run(OUTAGE_MINUTES)
     fleet.route_webhook = Webhook(204)
-    bodies = await fleet.minutes(30)
+    bodies = await fleet.run_and_receive(30)
     assert [each["type"] for each in bodies] == ["alert.firing", "alert.resolved"]
     log = (await fleet.call("/deliveries"))["deliveries"]
     assert [(each["status"], each["error"]) for each in log] == [("sent", ""), ("sent", "")]
-    assert await fleet.minutes(30) == []
+    assert await fleet.run_and_receive(30) == []
 
 
 async def test_the_delivery_log_has_the_error_and_the_next_attempt(fleet: RoutedFleet) -> None:
     device, *_ = await fleet.add(3)
-    await fleet.add_route()
+    await fleet.set_route()
     fleet.route_webhook = Webhook(503)
     fleet.offline = {device}
-    await fleet.minutes(9)
+    await fleet.run(9)
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
     assert (delivery["route"], delivery["status"]) == ("On call", "pending")
     assert delivery["attempts"] >= 1
@@ -219,7 +220,7 @@ async def test_the_delivery_log_has_the_error_and_the_next_attempt(fleet: Routed
 async def test_a_receiver_that_limits_messages_gets_none_before_the_time_that_it_requests(
     fleet: RoutedFleet, service: RunningService, retry_after: str, wait_s: int
 ) -> None:
-    route = (await fleet.add_route(kind="slack"))["route"]
+    route = (await fleet.set_route(kind="slack"))["route"]
     fleet.route_webhook = Webhook(429)
     fleet.route_webhook.headers["Retry-After"] = retry_after
     for _ in range(2):
@@ -236,7 +237,7 @@ async def test_a_receiver_that_limits_messages_gets_none_before_the_time_that_it
 
 
 async def test_the_delivery_log_has_pages_of_different_sizes(fleet: RoutedFleet) -> None:
-    route = (await fleet.add_route())["route"]
+    route = (await fleet.set_route())["route"]
     for _ in range(5):
         await fleet.call("/routes/test", {"routeId": route["id"]})
     delivery_ids, cursor = [], {}
@@ -246,14 +247,15 @@ async def test_the_delivery_log_has_pages_of_different_sizes(fleet: RoutedFleet)
         delivery_ids += [each["id"] for each in reply["deliveries"]]
         cursor = {"cursor": reply["nextCursor"]}
         if reply["nextCursor"] is not None:
+            # The cursor of the log is not valid for the list of alerts.
             invalid = await fleet.refusal("", {"cursor": reply["nextCursor"]})
-            assert invalid == (400, "invalid_cursor")  # it belongs to the other list
+            assert invalid == (400, "invalid_cursor")
     assert cursor == {"cursor": None}
     assert len(set(delivery_ids)) == 5
 
 
 async def test_a_test_notification_is_sent_at_once_and_signed(fleet: RoutedFleet) -> None:
-    reply = await fleet.add_route(groupMinutes=60)
+    reply = await fleet.set_route(groupMinutes=60)
     assert reply["secret"].startswith("whsec_")
     queued = await fleet.call("/routes/test", {"routeId": reply["route"]["id"]})
     await fleet.deliver()
@@ -266,12 +268,12 @@ async def test_a_test_notification_is_sent_at_once_and_signed(fleet: RoutedFleet
 async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing(
     fleet: RoutedFleet,
 ) -> None:
-    route = (await fleet.add_route())["route"]
+    route = (await fleet.set_route())["route"]
     assert route["receiver"] == "hooks.example.com"
-    changed = await fleet.add_route(id=route["id"], target=None, name="Second")
+    changed = await fleet.set_route(id=route["id"], target=None, name="Second")
     assert (changed["secret"], changed["route"]["receiver"]) == (None, "hooks.example.com")
     await fleet.call("/routes/test", {"routeId": route["id"]})
-    await fleet.add_route(id=route["id"], target=None, enabled=False)
+    await fleet.set_route(id=route["id"], target=None, enabled=False)
     await fleet.deliver()
     assert fleet.route_webhook.received == []
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]

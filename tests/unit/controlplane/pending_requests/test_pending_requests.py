@@ -1,4 +1,4 @@
-"""Tests that a pending request leads to one report, however often its device goes offline."""
+"""Tests of pending requests: the service turns each into a request once its device is online."""
 
 import json
 from datetime import timedelta
@@ -155,11 +155,12 @@ async def test_revoking_the_device_or_the_key_ends_a_pending_request(
     )
     await other.heartbeat()
     await poll_changes(service.core)
-    assert await requests_of(device) == await requests_of(other) == []
+    assert await requests_of(device) == []
+    assert await requests_of(other) == []
     assert (await row_of(service, other))["pendingRequests"] == []
 
 
-async def test_a_pending_request_for_many_devices_is_created_once_for_each_device(
+async def test_each_device_has_one_pending_request_and_a_repeated_one_extends_it(
     service: RunningService,
 ) -> None:
     await offline_device(service)
@@ -169,7 +170,7 @@ async def test_a_pending_request_for_many_devices_is_created_once_for_each_devic
     reply = await create_pending(service, all=True, days=5)
     assert (reply["created"], reply["existing"]) == (1, 1)
     (pending,) = (await row_of(service, other_device))["pendingRequests"]
-    assert pending["until"].startswith(reply["until"][:19])
+    assert pending["until"].startswith(reply["until"][:19])  # up to the seconds
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,7 @@ async def test_invalid_pending_requests_are_refused(
     assert (response.status_code, response.json()["code"]) == (status, code)
 
 
-async def test_a_key_cannot_exceed_its_grant_its_locations_or_its_organization(
+async def test_creating_and_cancelling_need_a_key_with_write_grant_for_the_location(
     service: RunningService,
 ) -> None:
     device = await offline_device(service)
@@ -273,7 +274,7 @@ async def test_two_services_create_one_request_for_a_pending_request(
     assert len(await requests_of(device)) == 1
 
 
-async def test_a_pending_request_of_a_session_shows_the_name_of_its_user(
+async def test_a_pending_request_of_a_signed_in_user_shows_the_name_of_the_user(
     service: RunningService,
 ) -> None:
     device = await offline_device(service)

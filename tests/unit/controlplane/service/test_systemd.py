@@ -64,7 +64,7 @@ def _skip_the_check_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controlplane.service.systemd.require_safe_program", lambda *_: None)
 
 
-def test_a_second_installation_keeps_the_unit_and_the_options(
+def test_only_the_first_installation_writes_the_unit_and_the_options(
     service: SystemdService, system: FakeSystem, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert install_and_start(service, "--port 1\n", has_options=True) == 0
@@ -98,7 +98,7 @@ def test_the_unit_of_the_package_is_not_changed(
 
 
 @pytest.mark.parametrize("case", ["masked", "hides the unit of the package", "of another program"])
-def test_an_inconsistent_unit_is_refused_before_anything_is_written(
+def test_an_unusable_unit_is_refused_before_anything_is_written(
     service: SystemdService, system: FakeSystem, tmp_path: Path, case: str
 ) -> None:
     unit = tmp_path / "etc/systemd/system" / UNIT
@@ -140,9 +140,9 @@ def test_uninstall_removes_the_unit_and_purge_removes_options_data_and_user(
     system.calls.clear()
     service.uninstall()
     assert service.options.exists()
-    assert [words.split()[1] for words in system.changes()] == [
-        "--quiet", "reset-failed", "daemon-reload",
-    ]  # fmt: skip
+    disabled, *others = system.changes()
+    assert disabled.startswith("systemctl --quiet disable")
+    assert [words.split()[1] for words in others] == ["reset-failed", "daemon-reload"]
     system.answers["getent passwd"] = output(0, "venue-control:x:1:")
     service.purge()
     assert system.changes()[-1] == "userdel venue-control"
@@ -164,7 +164,14 @@ def test_a_service_that_is_not_installed_is_not_started(
 
 
 def test_the_status_describes_a_running_and_a_failed_service() -> None:
-    state = ServiceState(True, True, "running", 12, "listening on http://127.0.0.1:8470", 2)
+    state = ServiceState(
+        is_installed=True,
+        starts_at_boot=True,
+        activity="running",
+        pid=12,
+        detail="listening on http://127.0.0.1:8470",
+        restarts=2,
+    )
     assert describe(state) == [
         "service   installed, starts at boot",
         "now       running (process 12)",
@@ -190,7 +197,9 @@ def test_words_are_quoted_for_systemd(word: str, line: str) -> None:
     assert quote(word) == line
 
 
-def test_the_shipped_options_are_the_defaults(tmp_path: Path) -> None:
+def test_the_shipped_options_are_the_defaults_and_the_commented_ones_are_valid(
+    tmp_path: Path,
+) -> None:
     shipped_options = build_parser().parse_args(["serve", f"@{RESOURCES / 'serve.conf'}"])
     assert vars(shipped_options) == vars(build_parser().parse_args(["serve"]))
     all_options = tmp_path / "serve.conf"

@@ -202,9 +202,9 @@ def test_old_reports_are_summarized_after_the_upgrade(old_database: str) -> None
                 r.position for r in reports.values() if r.instance_id == device.instance_id
             ]
             newest = (device.network_report, device.application_report)
-            assert max(positions, default=None) in {*newest, None}
+            assert not positions or max(positions) in newest
             assert device.severity == most_severe(
-                *(reports[report_id].severity for report_id in newest if report_id)
+                *(reports[position].severity for position in newest if position)
             )
             assert (device.priority == Priority.REVOKED) is (device.revoked_at is not None)
     database.close()
@@ -231,7 +231,7 @@ def test_an_unreadable_old_report_does_not_block_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "engine_name", ["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))]
 )
-def test_an_upgrade_from_layout_0017_counts_the_existing_devices(
+def test_an_upgrade_from_layout_0017_fills_the_tables_of_counted_findings(
     tmp_path: Path, engine_name: str
 ) -> None:
     with ExitStack() as stack:
@@ -243,7 +243,7 @@ def test_an_upgrade_from_layout_0017_counts_the_existing_devices(
         expected = schema(url)
         engine = create_engine(url)
         with engine.begin() as connection:
-            for statement in LAYOUT_0017.split(";"):
+            for statement in DOWNGRADE_TO_0017.split(";"):
                 connection.exec_driver_sql(statement)
         engine.dispose()
         Database(url).close()
@@ -282,7 +282,7 @@ def test_an_upgrade_from_layout_0017_counts_the_existing_devices(
         assert (json.loads(subjects) if is_sqlite else subjects) == list(codes)
 
 
-LAYOUT_0017 = """
+DOWNGRADE_TO_0017 = """
 DROP INDEX devices_by_group;
 ALTER TABLE devices DROP COLUMN symbols;
 DROP TABLE finding_subjects;
@@ -317,7 +317,7 @@ REPLACED_TABLES = {"alert_notifications"}
 """Tables of layout 0012 that later layouts replace."""
 
 
-@pytest.mark.parametrize("old", migrations.LAYOUTS[:1])
+@pytest.mark.parametrize("old", migrations.LAYOUTS[:1])  # only the first one has a dump
 def test_a_database_with_an_older_layout_gets_the_schema_of_a_new_one(
     tmp_path: Path, old: str
 ) -> None:
@@ -418,7 +418,7 @@ def test_reports_of_layout_0014_are_judged_after_the_upgrade(database_0014: str)
 
 
 def check_judging(url: str) -> None:
-    """Check that only the newest reports are judged, and only once."""
+    """Check that the rules are applied to the newest reports only, and only once."""
     database = Database(url)
     with database.read(lambda session: session) as session:
         newest = newest_reports(session)
@@ -429,7 +429,8 @@ def check_judging(url: str) -> None:
         }
         assert {(row.rules_version, row.is_recent) for row in rows} == {(0, False)}
         assert session.scalars(select(DeviceFinding)).all() == []
-    assert database.write(lambda session: judge_again(session, now)) == len(newest) > 0
+    assert newest
+    assert database.write(lambda session: judge_again(session, now)) == len(newest)
     assert database.write(lambda session: judge_again(session, now)) == 0
     with database.read(lambda session: session) as session:
         rows = session.scalars(select(JudgedReport)).all()
@@ -454,10 +455,11 @@ def newest_reports(session: Session) -> dict[tuple[int, str], Report]:
     """
     bound = select(Device).where(Device.revoked_at.is_(None))
     positions = {each.binding_id: each.position for each in session.scalars(bound)}
-    reports = session.scalars(select(Report).order_by(Report.position)).all()
+    oldest_first = session.scalars(select(Report).order_by(Report.position)).all()
+    # The last report of each key remains.
     return {
         (positions[each.binding_id], each.kind): each
-        for each in reports
+        for each in oldest_first
         if each.binding_id in positions and has_payload(each)
     }
 

@@ -115,7 +115,6 @@ def test_an_open_incident_is_kept_if_there_are_too_many_incidents(state: StateDi
 
 def test_errors_of_the_disk_are_raised(state: StateDirectory) -> None:
     """If an error were read as an empty record, the next write would delete the open incidents."""
-    write_record(state)
     database = UnreadableDatabase(state)
     record = Record(database)
     for read in (record.values, record.open_incidents):
@@ -124,7 +123,7 @@ def test_errors_of_the_disk_are_raised(state: StateDirectory) -> None:
     database.close()
 
 
-def test_a_new_state_has_no_record_to_quarantine(state: StateDirectory) -> None:
+def test_quarantine_does_nothing_in_a_new_state_directory(state: StateDirectory) -> None:
     database = Database(state)
     record = Record(database)
     record.quarantine_unreadable()

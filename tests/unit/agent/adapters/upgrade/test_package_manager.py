@@ -18,7 +18,7 @@ venue-agent:
         100 /var/lib/dpkg/status
 """
 NOT_INSTALLED = "venue-agent:\n  Installed: (none)\n  Candidate: (none)\n  Version table:\n"
-# Written from the documentation of dnf and winget: neither was run.
+# This output, and that of dnf below, is written from the documentation. Neither program was run.
 WINGET = """\
 Name        Id                    Version Available Source
 -----------------------------------------------------------
@@ -66,7 +66,7 @@ class Programs:
     ],
     ids=["apt-held", "apt-none", "apt-empty", "dnf", "winget", "winget-newest", "no-manager"],
 )
-def test_the_package_manager_reports_versions(
+def test_read_package_returns_the_versions_and_hold_of_each_manager(
     outputs: dict[str, str], package: Package | None
 ) -> None:
     assert read_package(Programs(outputs)) == package

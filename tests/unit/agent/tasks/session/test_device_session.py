@@ -35,17 +35,16 @@ async def test_a_heartbeat_without_a_binding_raises_an_error(stranger: Harness) 
     assert stranger.client.calls == []
 
 
-async def test_tasks_that_wait_for_a_recheck_continue_after_the_recheck(home: Harness) -> None:
-    waiting = [asyncio.create_task(home.session.recheck_binding()) for _ in range(2)]
+async def test_recheck_binding_returns_when_the_recheck_has_ended(home: Harness) -> None:
+    rechecks = [asyncio.create_task(home.session.recheck_binding()) for _ in range(2)]
     await home.session.wait_for_recheck_request()
     await settle()
-    assert not any(task.done() for task in waiting)
+    assert not any(task.done() for task in rechecks)
 
-    late_wait = asyncio.create_task(home.session.wait_for_recheck_request())
+    next_wait = asyncio.create_task(home.session.wait_for_recheck_request())
 
-    # `late_wait` waits for the next recheck. This shows that the first recheck is finished, so the
-    # tasks in `waiting` end.
-    await asyncio.gather(*waiting)
-    assert not late_wait.done()
+    # The loop that does the rechecks waits for the next one only when the previous one has ended.
+    await asyncio.gather(*rechecks)
+    assert not next_wait.done()
     home.session.request_recheck()
-    await late_wait
+    await next_wait

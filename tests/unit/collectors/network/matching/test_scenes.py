@@ -48,14 +48,14 @@ def scanned(
     return ScannedHost(address, mac_address=mac, open_ports=opened, refused_ports=refused)
 
 
-def service(
+def announcement(
     address: str, name: str, host: str = "", type_: str = "_ipp._tcp", **txt: str
 ) -> MdnsService:
     port = 8009 if type_ == "_googlecast._tcp" else 631
     return MdnsService(name, type_, host, (address,), port, tuple(txt.items()), "eth0")
 
 
-def judge(
+def match_printers(
     *known: KnownPrinter,
     hosts: tuple[ScannedHost, ...] = (),
     services: tuple[MdnsService, ...] = (),
@@ -71,8 +71,8 @@ def judge(
     return match(known, observed.without(TILL.own_addresses)).printers
 
 
-def judge_usb(queue: KnownPrinter, *devices: UsbPrinter) -> Printer:
-    (result,) = judge(*with_usb([queue], devices)[:1])
+def match_usb_printer(queue: KnownPrinter, *devices: UsbPrinter) -> Printer:
+    (result,) = match_printers(*with_usb([queue], devices)[:1])
     return result
 
 
@@ -90,17 +90,17 @@ STAR = UsbPrinter(
 
 @pytest.mark.parametrize("model", [None, "Local Raw Printer", "Star TSP100 Cutter", "Bar till"])
 def test_usb_queue_is_matched_by_the_model_in_its_uri_whatever_its_driver(model: str | None):
-    result = judge_usb(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
+    result = match_usb_printer(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
     assert result.status == "reachable"
     without_id = replace(STAR, device_id="", model="TSP143 (STR_T-001)")
-    assert judge_usb(queue("usb://Star/TSP143%20(STR_T-001)", model=model), without_id).status == (
-        "reachable"
-    )
+    assert match_usb_printer(
+        queue("usb://Star/TSP143%20(STR_T-001)", model=model), without_id
+    ).status == ("reachable")
 
 
 def test_a_usb_printer_is_matched_by_the_serial_number_in_its_device_id():
     device = replace(STAR, device_id="MFG:Star;MDL:mC-Print3;SN:2550121;")
-    result = judge_usb(queue("usb://Star/mC-Print3?serial=2550121"), device)
+    result = match_usb_printer(queue("usb://Star/mC-Print3?serial=2550121"), device)
     assert result.reason == (
         "Plugged in by USB as /dev/usb/lp0, recognised by serial number 2550121"
     )
@@ -110,10 +110,12 @@ def test_a_usb_printer_is_matched_by_the_serial_number_in_its_device_id():
 def test_a_placeholder_is_no_serial_number(serial: str):
     uris = [f"usb://POS/Printer80?serial={serial}", f"usb://POS/Printer58?serial={serial}"]
     known = [queue(uri, name) for uri, name in zip(uris, "ab", strict=True)]
-    wide = UsbPrinter("1-1", "POS", "Printer80", serial, path="/dev/usb/lp0")
-    result = judge(*with_usb(known, [wide]))
+    printer80 = UsbPrinter("1-1", "POS", "Printer80", serial, path="/dev/usb/lp0")
+    result = match_printers(*with_usb(known, [printer80]))
     assert [printer_match.status for printer_match in result] == ["reachable", "unreachable"]
-    twins = judge(*with_usb([known[0]], [wide, replace(wide, bus_id="1-2", path=None)]))
+    twins = match_printers(
+        *with_usb([known[0]], [printer80, replace(printer80, bus_id="1-2", path=None)])
+    )
     assert twins[0].status == "unknown"
     assert "it is unknown which of them is this printer" in (twins[0].reason or "")
     ids = [twin.id for twin in twins]
@@ -131,10 +133,10 @@ def test_a_placeholder_is_no_serial_number(serial: str):
 )
 def test_a_queue_of_ipp_usb_is_a_usb_printer(uri: str):
     canon = UsbPrinter("1-4", "Canon", "TR150 series")
-    result = judge_usb(queue(uri), canon)
+    result = match_usb_printer(queue(uri), canon)
     assert (result.transport, result.status) == ("usb", "reachable")
-    assert judge_usb(queue(uri)).status == "unreachable"
-    renamed = judge_usb(queue("ipp://Bar%20(USB)._ipp._tcp.local/"), canon)
+    assert match_usb_printer(queue(uri)).status == "unreachable"
+    renamed = match_usb_printer(queue("ipp://Bar%20(USB)._ipp._tcp.local/"), canon)
     assert renamed.status == "unknown"
 
 
@@ -145,51 +147,52 @@ def test_a_hint_never_names_the_printer_of_another_queue():
     kitchen = queue("socket://192.168.1.50", info="Kitchen")
     bar = queue("socket://192.168.1.61", "bar", "Bar")
     hosts = (scanned("192.168.1.61", OTHER_MAC, 631, 9100),)
-    services = (service("192.168.1.61", "Kitchen", ty="Epson TM-m30"),)
-    result, other_result = judge(kitchen, bar, hosts=hosts, services=services)
+    services = (announcement("192.168.1.61", "Kitchen", ty="Epson TM-m30"),)
+    result, other_result = match_printers(kitchen, bar, hosts=hosts, services=services)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert result.reason == "No answer from 192.168.1.50: is it switched on and connected?"
     assert other_result.status == "reachable"
-    (free,) = judge(kitchen, hosts=hosts, services=services)
+    (free,) = match_printers(kitchen, hosts=hosts, services=services)
     assert free.matched_endpoint is None
     assert "it may be the same printer" in (free.reason or "")
 
 
-def test_a_printer_is_not_moved_by_a_uuid_that_two_printers_share():
+def test_a_uuid_that_two_printers_share_does_not_show_that_a_printer_has_moved():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
-    result, other_result = judge(
+    result, other_result = match_printers(
         kitchen,
         bar,
         hosts=(scanned("192.168.1.61", OTHER_MAC, 631),),
-        services=(service("192.168.1.61", "Bar", uuid=UUID),),
+        services=(announcement("192.168.1.61", "Bar", uuid=UUID),),
     )
     assert (result.matched_endpoint, other_result.status) == (None, "reachable")
     assert "61" not in (result.reason or "")
 
 
 def test_a_hint_never_names_a_device_at_the_address_of_another_queue():
-    """The UUID in the URI of the queue `bar` is announced at 192.168.1.50, the address of the queue
-    `other`.
+    """192.168.1.61 is the address of the queue `bar`, although the UUID of `bar` is announced at
+    192.168.1.50.
     """
     lost = queue("socket://192.168.1.55", "lost")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
     hosts = (scanned("192.168.1.61", None, 631, 9100), scanned("192.168.1.50", None, 631, 9100))
     other = queue("socket://192.168.1.50", "other")
-    services = (service("192.168.1.50", "X", uuid=UUID),)
-    result, *_ = judge(lost, bar, other, hosts=hosts, services=services)
+    services = (announcement("192.168.1.50", "X", uuid=UUID),)
+    result, *_ = match_printers(lost, bar, other, hosts=hosts, services=services)
     assert result.status == "unreachable"
-    assert "61" not in (result.reason or "")
+    assert "192.168.1.61" not in (result.reason or "")
+    assert "192.168.1.50" not in (result.reason or "")
 
 
 def test_a_queue_that_is_set_up_at_the_new_address_of_a_printer_is_reachable():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue("socket://192.168.1.61", "bar")
-    result, other_result = judge(
+    result, other_result = match_printers(
         kitchen,
         bar,
         hosts=(scanned("192.168.1.61", MAC, 631, 9100),),
-        services=(service("192.168.1.61", "K", uuid=UUID),),
+        services=(announcement("192.168.1.61", "K", uuid=UUID),),
     )
     assert result.matched_endpoint == "192.168.1.61:631"
     assert result.reason == (
@@ -203,15 +206,19 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
     """Some makers give many devices the same UUID. Only a MAC address is unique."""
     known = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}")
     hosts = (scanned("192.168.1.50", None, 631), scanned("192.168.1.61", OTHER_MAC, 631))
-    (result,) = judge(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID),))
+    (result,) = match_printers(
+        known, hosts=hosts, services=(announcement("192.168.1.61", "K", uuid=UUID),)
+    )
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     bar = queue("socket://192.168.1.61", "bar")
     opened = (hosts[0], scanned("192.168.1.61", OTHER_MAC, 631, 9100))
-    services = (service("192.168.1.61", "K", uuid=UUID),)
-    _, other_result = judge(known, bar, hosts=opened, services=services)
+    services = (announcement("192.168.1.61", "K", uuid=UUID),)
+    _, other_result = match_printers(known, bar, hosts=opened, services=services)
     assert other_result.status == "reachable"
-    other = service("192.168.1.50", "X", uuid=UUID.replace("e3", "aa"))
-    (result,) = judge(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID), other))
+    other = announcement("192.168.1.50", "X", uuid=UUID.replace("e3", "aa"))
+    (result,) = match_printers(
+        known, hosts=hosts, services=(announcement("192.168.1.61", "K", uuid=UUID), other)
+    )
     assert (result.status, result.matched_endpoint) == ("unknown", None)
     assert "its UUID differs from that of the printer that was set up" in (result.reason or "")
     assert "a device with its UUID was seen at 192.168.1.61" in (result.reason or "")
@@ -220,7 +227,7 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
 def test_the_uuid_in_an_ipp_answer_hints_at_a_printer_whose_name_is_not_announced():
     """CUPS cannot print to the queue: it resolves only the mDNS name, which no device announces."""
     known = queue(f"dnssd://Kitchen%20Printer._ipp._tcp.local/?uuid={UUID}")
-    (result,) = judge(
+    (result,) = match_printers(
         known,
         hosts=(scanned("192.168.1.61", OTHER_MAC, 631, 9100),),
         evidence=(Evidence("192.168.1.61", 631, uuid=UUID),),
@@ -251,13 +258,13 @@ def test_the_uuid_in_an_ipp_answer_hints_at_a_printer_whose_name_is_not_announce
         ("Canon Generic Plus UFR II", "Epson TM-T20II", False),
     ],
 )
-def test_a_printer_of_another_model_is_not_reported_as_reachable(
+def test_a_printer_is_reported_as_reachable_unless_it_is_of_another_model(
     model: str, announced_model: str, is_other: bool
 ):
-    (result,) = judge(
+    (result,) = match_printers(
         queue("socket://192.168.1.50", model=model),
         hosts=(scanned("192.168.1.50", MAC, 631, 9100),),
-        services=(service("192.168.1.50", "X", ty=announced_model),),
+        services=(announcement("192.168.1.50", "X", ty=announced_model),),
     )
     assert result.status == ("unknown" if is_other else "reachable"), result.reason
     assert ("it is of the model" in (result.reason or "")) is is_other
@@ -268,16 +275,18 @@ def test_a_device_is_unknown_if_its_mac_differs_from_the_mac_in_the_host_name(
     mac: str, status: str
 ):
     known = replace(queue("socket://hp7fe558.lan"), addresses=("192.168.1.50",))
-    (result,) = judge(known, hosts=(scanned("192.168.1.50", mac, 9100),))
+    (result,) = match_printers(known, hosts=(scanned("192.168.1.50", mac, 9100),))
     assert result.status == status
     assert ("its MAC differs" in (result.reason or "")) is (status == "unknown")
 
 
 def test_the_device_that_now_has_the_address_is_named():
-    (result,) = judge(
+    (result,) = match_printers(
         queue("socket://192.168.1.50"),
         hosts=(scanned("192.168.1.50", MAC, 8008, refused=(9100,)),),
-        services=(service("192.168.1.50", "Lounge", type_="_googlecast._tcp", md="Chromecast"),),
+        services=(
+            announcement("192.168.1.50", "Lounge", type_="_googlecast._tcp", md="Chromecast"),
+        ),
     )
     assert result.status == "unreachable"
     assert result.reason == (
@@ -292,26 +301,28 @@ def test_the_device_that_now_has_the_address_is_named():
 def test_cable_and_wifi_of_one_printer_are_one_device():
     hosts = (scanned("192.168.1.50", MAC, 631), scanned("192.168.1.51", OTHER_MAC, 631))
     services = tuple(
-        service(address, "Kitchen", "kitchen.local", uuid=UUID)
+        announcement(address, "Kitchen", "kitchen.local", uuid=UUID)
         for address in ("192.168.1.50", "192.168.1.51")
     )
-    (result,) = judge(
+    (result,) = match_printers(
         queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}"), hosts=hosts, services=services
     )
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     by_wifi = queue(f"ipp://192.168.1.51/ipp/print?uuid={UUID}")
     off = (hosts[0], scanned("192.168.1.51", OTHER_MAC))
     for seen, status in ((hosts, "reachable"), (off, "unknown")):
-        (result,) = judge(by_wifi, hosts=seen, services=services)
+        (result,) = match_printers(by_wifi, hosts=seen, services=services)
         assert (result.status, result.matched_endpoint) == (status, "192.168.1.51:631")
 
 
 def test_the_order_of_scanned_hosts_does_not_change_the_matched_address():
     hosts = (scanned("192.168.1.51", OTHER_MAC, 631), scanned("192.168.1.50", MAC, 631))
-    services = tuple(service(host.address, "Kitchen", "kitchen.local", uuid=UUID) for host in hosts)
+    services = tuple(
+        announcement(host.address, "Kitchen", "kitchen.local", uuid=UUID) for host in hosts
+    )
     known = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
     for order in (1, -1):
-        (result,) = judge(known, hosts=hosts[::order], services=services[::order])
+        (result,) = match_printers(known, hosts=hosts[::order], services=services[::order])
         assert result.matched_endpoint == "192.168.1.50:631"
 
 
@@ -322,18 +333,18 @@ def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: st
     """
     hosts = (scanned("192.168.1.50", mac, 631), scanned("192.168.1.61", OTHER_MAC, 631))
     services = (
-        service("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),
-        service("192.168.1.50", "Kitchen", "kitchen.local", uuid=UUID),
+        announcement("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),
+        announcement("192.168.1.50", "Kitchen", "kitchen.local", uuid=UUID),
     )
     known = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
-    (result,) = judge(known, hosts=hosts, services=services)
+    (result,) = match_printers(known, hosts=hosts, services=services)
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     renamed = queue(f"dnssd://Renamed._ipp._tcp.local/?uuid={UUID}")
-    (result,) = judge(renamed, hosts=hosts, services=services)
+    (result,) = match_printers(renamed, hosts=hosts, services=services)
     assert result.status == "unreachable"
     is_recognised = "the device that had this name is at 192.168.1.50" in (result.reason or "")
     assert is_recognised is (mac is not None)
-    (result,) = judge(known, hosts=hosts[1:], services=services[:1])
+    (result,) = match_printers(known, hosts=hosts[1:], services=services[:1])
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
 
 
@@ -345,7 +356,7 @@ def test_a_queue_that_its_server_does_not_have_is_missing():
         Evidence("192.168.1.5", 631, queue="printers/GONE", is_missing=True),
         Evidence("192.168.1.5", 631, queue="printers/bar", uuid=UUID, state="idle"),
     )
-    gone, bar = judge(
+    gone, bar = match_printers(
         queue("ipp://192.168.1.5/printers/GONE", "gone"),
         queue("ipp://192.168.1.5/printers/bar", "bar"),
         hosts=(scanned("192.168.1.5", MAC, 631),),
@@ -360,19 +371,19 @@ def test_a_queue_that_its_server_does_not_have_is_missing():
 
 def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
     services = (
-        service("192.168.1.5", "Bar @ server", rp="printers/bar", **{"printer-state": "5"}),
-        service("192.168.1.5", "Till @ server", rp="printers/till", **{"printer-state": "3"}),
+        announcement("192.168.1.5", "Bar @ server", rp="printers/bar", **{"printer-state": "5"}),
+        announcement("192.168.1.5", "Till @ server", rp="printers/till", **{"printer-state": "3"}),
     )
     known = [queue(f"ipp://192.168.1.5/printers/{name}", name) for name in ("bar", "till")]
     hosts = (scanned("192.168.1.5", MAC, 631),)
-    bar, till = judge(*known, hosts=hosts, services=services)
+    bar, till = match_printers(*known, hosts=hosts, services=services)
     assert (bar.reason or "").endswith("the printer reports that it is stopped")
     assert "stopped" not in (till.reason or "")
     answers = (
         Evidence("192.168.1.5", 631, queue="printers/bar", state="idle"),
         Evidence("192.168.1.5", 631, queue="printers/till", state="stopped"),
     )
-    bar, till = judge(*known, hosts=hosts, services=services, evidence=answers)
+    bar, till = match_printers(*known, hosts=hosts, services=services, evidence=answers)
     assert "stopped" not in (bar.reason or "")
     assert (till.reason or "").endswith("the printer reports that it is stopped")
 
@@ -397,10 +408,10 @@ def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
     ],
 )
 def test_a_printer_is_matched_for_each_form_of_device_uri(uri: str, mac: str, host: str, name: str):
-    (result,) = judge(
+    (result,) = match_printers(
         queue(uri),
         hosts=(scanned("192.168.1.50", mac, 515, 631, 9100),),
-        services=(service("192.168.1.50", name, host),),
+        services=(announcement("192.168.1.50", name, host),),
     )
     assert result.status == "reachable", result.reason
 
@@ -418,7 +429,7 @@ def test_a_printer_whose_name_does_not_resolve_is_unreachable_although_its_mac_w
     uri: str, mac: str
 ):
     hosts = (scanned("192.168.1.50", mac, 515, 631, 9100),)
-    (result,) = judge(queue(uri), hosts=hosts)
+    (result,) = match_printers(queue(uri), hosts=hosts)
     assert result.status == "unreachable"
     name = queue(uri).host
     assert (result.reason or "").startswith(
@@ -440,7 +451,7 @@ def test_a_printer_whose_name_does_not_resolve_is_unreachable_although_its_mac_w
     ],
 )
 def test_queue_of_an_unsupported_backend_is_listed_with_unknown_status(uri: str, transport: str):
-    (result,) = judge(*with_usb([queue(uri, name := "q")], [])[:1])
+    (result,) = match_printers(*with_usb([queue(uri, name := "q")], [])[:1])
     assert result.name == name
     assert (result.status, result.transport) == ("unknown", transport)
     backend = uri.partition(":")[0]
@@ -464,16 +475,16 @@ def test_a_usb_printer_that_an_unsupported_queue_may_use_is_not_reported_as_unus
 )
 @pytest.mark.parametrize("uri", [f"ipp://192.168.1.50/?uuid={UUID}", f"dnssd://K?uuid={UUID}"])
 def test_unreachable_address_is_not_recommended(uri: str, address: str, why: str):
-    services = (service(address, "K", uuid=UUID),)
-    (result,) = judge(queue(uri), services=services)
+    services = (announcement(address, "K", uuid=UUID),)
+    (result,) = match_printers(queue(uri), services=services)
     assert result.status == "unreachable"
     assert why in (result.reason or "")
     assert "new address" not in (result.reason or "")
-    (near,) = judge(queue(uri), services=(service("192.168.1.77", "K", uuid=UUID),))
+    (near,) = match_printers(queue(uri), services=(announcement("192.168.1.77", "K", uuid=UUID),))
     assert why not in (near.reason or "")
 
 
-# ------------------------------------------------------------------ names that are not models
+# ------------------------------------------------------------------ hints for any driver
 
 
 @pytest.mark.parametrize(
@@ -489,10 +500,10 @@ def test_unreachable_address_is_not_recommended(uri: str, address: str, why: str
 def test_the_reason_of_an_unreachable_queue_has_a_hint_whatever_its_driver(
     model: str, announced_model: str
 ):
-    (result,) = judge(
+    (result,) = match_printers(
         queue("socket://192.168.1.50", model=model),
         hosts=(scanned("192.168.1.77", MAC, 631, 9100),),
-        services=(service("192.168.1.77", "X", ty=announced_model),),
+        services=(announcement("192.168.1.77", "X", ty=announced_model),),
     )
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert (result.reason or "").endswith("was seen at 192.168.1.77")

@@ -21,10 +21,10 @@ from tests.unit.collectors.network.matching.test_scenes import (
     OTHER_MAC,
     TILL,
     UUID,
-    judge,
+    announcement,
+    match_printers,
     queue,
     scanned,
-    service,
 )
 
 REPEATER = "aa:bb:cc:00:00:01"
@@ -111,23 +111,23 @@ def test_name_without_an_answer_in_time_is_unreachable():
 
     (known,) = resolve_hosts([queue("socket://bar.lan")], 0.0, resolve)
     may_answer.set()
-    (result,) = judge(known, hosts=(scanned("192.168.1.50", MAC, 9100),))
+    (result,) = match_printers(known, hosts=(scanned("192.168.1.50", MAC, 9100),))
     assert result.status == "unreachable"
     assert "The name servers did not answer for the name bar.lan" in (result.reason or "")
 
 
 def test_a_name_with_several_addresses_is_matched_at_the_address_that_answers():
     known = replace(queue("socket://bar.lan"), addresses=("fd00::50", "192.168.1.50"))
-    (result,) = judge(known, hosts=(scanned("192.168.1.50", MAC, 9100),))
+    (result,) = match_printers(known, hosts=(scanned("192.168.1.50", MAC, 9100),))
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:9100")
 
 
 @pytest.mark.parametrize("type_", ["_pdl-datastream._tcp", "_http._tcp"])
 def test_a_service_of_another_type_is_not_the_queue(type_: str):
-    (result,) = judge(
+    (result,) = match_printers(
         queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}"),
         hosts=(scanned("192.168.1.50", MAC, 80, 631, 9100),),
-        services=(service("192.168.1.50", "Kitchen", "kitchen.local", type_, uuid=UUID),),
+        services=(announcement("192.168.1.50", "Kitchen", "kitchen.local", type_, uuid=UUID),),
     )
     assert result.status == "unreachable"
     assert result.reason == (
@@ -137,10 +137,10 @@ def test_a_service_of_another_type_is_not_the_queue(type_: str):
 
 
 def test_a_service_with_the_same_name_but_another_uuid_is_not_the_queue():
-    (result,) = judge(
+    (result,) = match_printers(
         queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}"),
         hosts=(scanned("192.168.1.50", OTHER_MAC, 631),),
-        services=(service("192.168.1.50", "Kitchen", uuid=UUID.replace("e3", "aa")),),
+        services=(announcement("192.168.1.50", "Kitchen", uuid=UUID.replace("e3", "aa")),),
     )
     assert result.status == "unreachable"
     assert "UUID of Kitchen at 192.168.1.50 differs" in (result.reason or "")
@@ -151,10 +151,10 @@ def test_a_service_with_the_same_name_but_another_uuid_is_not_the_queue():
 
 def test_a_relay_whose_uuid_ends_in_the_mac_of_a_printer_is_not_the_printer():
     known = replace(queue("lpd://BRN001BA9123456"), addresses=("192.168.1.50",))
-    (result,) = judge(
+    (result,) = match_printers(
         known,
         hosts=(scanned("192.168.1.50", None, 515), scanned("192.168.1.61", OTHER_MAC, 631)),
-        services=(service("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),),
+        services=(announcement("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),),
     )
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:515")
 
@@ -187,15 +187,15 @@ def test_a_printer_is_not_moved_to_a_device_of_another_kind():
 
 def test_one_service_at_two_addresses_without_a_uuid_is_one_device():
     hosts = (scanned("192.168.1.50", MAC, 631), scanned("192.168.1.51", OTHER_MAC, 631))
-    services = [service(host.address, "Kitchen", "kitchen.local") for host in hosts]
-    (result,) = judge(
+    services = [announcement(host.address, "Kitchen", "kitchen.local") for host in hosts]
+    (result,) = match_printers(
         queue("dnssd://Kitchen._ipp._tcp.local/"), hosts=hosts, services=tuple(services)
     )
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     own = replace(services[0], announcer="192.168.1.50")
     hearsay = replace(own, addresses=("192.168.1.51",), is_hearsay=True)
     lost = queue("socket://192.168.1.99", "lost")
-    result, other = judge(
+    result, other = match_printers(
         lost, queue("socket://192.168.1.50:631", "q"), hosts=hosts, services=(own, hearsay)
     )
     assert other.status == "reachable"
@@ -229,7 +229,7 @@ def test_another_device_is_recognised_by_two_names_that_differ():
     kitchen = queue("socket://192.168.1.50", "kitchen")
 
     def venue(name: str, host: str) -> Observations:
-        services: list[MdnsService] = [service("192.168.1.50", name, host)]
+        services: list[MdnsService] = [announcement("192.168.1.50", name, host)]
         return observe(("192.168.1.50", None), services=services)
 
     _, other, renamed = reports(
@@ -247,7 +247,7 @@ def test_another_device_is_recognised_by_two_names_that_differ():
 def test_a_printer_keeps_its_address_although_a_relay_announces_its_uuid():
     kitchen = queue("ipp://192.168.1.50/ipp/print", "kitchen")
     own = Evidence("192.168.1.50", 631, uuid=UUID)
-    relay = service("192.168.1.61", "AirPrint", "relay.local", uuid=UUID)
+    relay = announcement("192.168.1.61", "AirPrint", "relay.local", uuid=UUID)
     first, report = reports(
         ([kitchen], observe(("192.168.1.50", None), evidence=[own])),
         (

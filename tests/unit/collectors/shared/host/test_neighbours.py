@@ -1,6 +1,4 @@
-"""Tests parsing the neighbour tables of macOS and Windows, and that of Linux without
-netlink.
-"""
+"""Tests of the parsers for the neighbour tables of macOS and Windows, and for /proc/net/arp."""
 
 import ipaddress
 import struct
@@ -43,7 +41,7 @@ def test_omitted_zeros_in_macs_of_macos_are_restored() -> None:
     assert parse_arp(ARP)[0] == LinkNeighbour(0, "192.168.1.1", MAC, "reachable")
 
 
-def test_a_neighbour_of_macos_that_was_silent_for_minutes_is_not_confirmed() -> None:
+def test_the_expiry_columns_of_arp_on_macos_determine_the_state() -> None:
     assert {entry.address: entry.state for entry in parse_arp(ARP)} == {
         "192.168.1.1": "reachable",
         "192.168.1.30": "stale",
@@ -53,7 +51,7 @@ def test_a_neighbour_of_macos_that_was_silent_for_minutes_is_not_confirmed() -> 
     }
 
 
-def test_the_best_entry_of_a_neighbour_of_two_interfaces_of_macos_is_used() -> None:
+def test_the_best_of_several_entries_for_an_address_is_used_on_macos() -> None:
     rows = (
         "192.168.1.1             (incomplete)      1m16s     expired        en1    1\n",
         "192.168.1.1             0:1a:2b:3:4:5     1m16s     expired        en2    1\n",
@@ -120,7 +118,7 @@ def test_the_windows_call_raises_an_error_on_other_systems() -> None:
         read_neighbours_windows()
 
 
-def test_the_neighbour_table_of_this_machine_can_be_read() -> None:
+def test_the_neighbour_table_of_this_machine_is_read_without_an_error() -> None:
     assert all(entry.address for entry in read_neighbour_table())
 
 

@@ -31,17 +31,17 @@ def provider_at(issuer: str, provider_id: str = "contoso") -> IdentityProvider:
 
 
 @pytest.fixture(scope="package")
-def process() -> Iterator[ProviderProcess]:
+def provider() -> Iterator[ProviderProcess]:
     with provider_process() as running:
         yield running
 
 
 @pytest.fixture
 async def service(
-    database: Database, settings: Settings, process: ProviderProcess
+    database: Database, settings: Settings, provider: ProviderProcess
 ) -> AsyncIterator[RunningService]:
     async with running_service(
-        database, settings, identity_providers=[provider_at(process.issuer)]
+        database, settings, identity_providers=[provider_at(provider.issuer)]
     ) as running:
-        process.reset(running.clock())
+        provider.reset(running.clock())
         yield running

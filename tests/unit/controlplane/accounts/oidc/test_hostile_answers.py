@@ -94,9 +94,9 @@ async def test_the_request_has_state_nonce_and_a_challenge_with_s256(
     ],
 )
 async def test_an_invalid_answer_is_refused(
-    service: RunningService, process: ProviderProcess, changes: dict[str, Any], problem: str
+    service: RunningService, provider: ProviderProcess, changes: dict[str, Any], problem: str
 ) -> None:
-    process.control(**changes)
+    provider.control(**changes)
     visitor = Visitor(service)
     reply = await visitor.sign_in_with_provider()
     assert reply.status_code == 403, reply.text
@@ -119,10 +119,10 @@ async def test_an_invalid_answer_is_refused(
     ],
 )
 async def test_an_unusable_provider_is_reported_as_unavailable(
-    service: RunningService, process: ProviderProcess, replies: dict[str, Any]
+    service: RunningService, provider: ProviderProcess, replies: dict[str, Any]
 ) -> None:
     visitor = Visitor(service)
-    process.control(replies=replies)
+    provider.control(replies=replies)
     if "/keys" in replies:
         # The service fetches the keys before it redirects the browser to the provider.
         assert (await visitor.get(visitor.path)).status_code == 503
@@ -142,9 +142,9 @@ async def test_an_unusable_provider_is_reported_as_unavailable(
     ],
 )
 async def test_unsafe_metadata_is_refused(
-    service: RunningService, process: ProviderProcess, metadata: dict[str, Any]
+    service: RunningService, provider: ProviderProcess, metadata: dict[str, Any]
 ) -> None:
-    process.control(metadata=metadata)
+    provider.control(metadata=metadata)
     assert (await Visitor(service).get("/api/auth/oidc/contoso")).status_code == 503
 
 
@@ -187,20 +187,20 @@ async def test_a_repeated_parameter_is_refused(service: RunningService) -> None:
 
 
 async def test_an_answer_of_one_provider_is_refused_at_the_path_of_another(
-    database: Database, settings: Settings, process: ProviderProcess
+    database: Database, settings: Settings, provider: ProviderProcess
 ) -> None:
     """In a mix-up attack, a hostile provider redirects the browser to an honest provider, which
     issues a code. The service must not send this code to the hostile provider.
     """
     with provider_process() as evil:
-        both = (provider_at(process.issuer), provider_at(evil.issuer, "evil"))
+        both = (provider_at(provider.issuer), provider_at(evil.issuer, "evil"))
         async with running_service(database, settings, identity_providers=both) as service:
-            process.reset(service.clock())
+            provider.reset(service.clock())
             evil.reset(service.clock())
             # The hostile provider redirects the browser to the honest provider.
             visitor = Visitor(service, "evil")
             request = await visitor.begin()
-            forwarded = request.replace(evil.issuer, process.issuer)
+            forwarded = request.replace(evil.issuer, provider.issuer)
             answer = await visitor.consent(forwarded)
             assert answer.startswith("/api/auth/oidc/evil/callback")
             assert (await visitor.finish(answer)).status_code == 403
@@ -211,17 +211,17 @@ async def test_an_answer_of_one_provider_is_refused_at_the_path_of_another(
 
 
 async def test_new_keys_of_the_provider_are_fetched(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     assert (await Visitor(service).sign_in_with_provider()).status_code == 303
-    process.control(rotate=True)
+    provider.control(rotate=True)
     # For an unknown key, the service fetches the provider's keys at most once in 30 s.
     assert (await Visitor(service).sign_in_with_provider()).status_code == 403
     service.clock.advance(31)
     assert (await Visitor(service).sign_in_with_provider()).status_code == 303
-    process.control(calls=[])
+    provider.control(calls=[])
     assert (await Visitor(service).sign_in_with_provider()).status_code == 303
-    assert "/keys" not in process.control()
+    assert "/keys" not in provider.control()
 
 
 def test_state_nonce_and_verifier_differ_by_provider_and_browser() -> None:

@@ -50,25 +50,25 @@ def test_the_intervals_fit_into_five_minutes() -> None:
 
 @pytest.mark.parametrize("has_refresh_token", [True, False])
 async def test_a_session_continues_while_the_provider_confirms_the_user(
-    service: RunningService, process: ProviderProcess, has_refresh_token: bool
+    service: RunningService, provider: ProviderProcess, has_refresh_token: bool
 ) -> None:
-    process.control(issues_refresh_tokens=has_refresh_token)
+    provider.control(issues_refresh_tokens=has_refresh_token)
     visitor = await sign_in(service)
     await run_checks(service, 900)
     assert (await visitor.post(OVERVIEW)).status_code == 200
-    calls = process.control()
+    calls = provider.control()
     assert calls.count("/userinfo") == 6  # the sign-in, and every three minutes
     assert calls.count("/token") == (6 if has_refresh_token else 1)
 
 
 @pytest.mark.parametrize("has_refresh_token", [True, False])
 async def test_a_removed_group_ends_sessions_and_keys(
-    service: RunningService, process: ProviderProcess, has_refresh_token: bool
+    service: RunningService, provider: ProviderProcess, has_refresh_token: bool
 ) -> None:
-    process.control(issues_refresh_tokens=has_refresh_token)
+    provider.control(issues_refresh_tokens=has_refresh_token)
     visitor = await sign_in(service)
     key = (await visitor.post(CREATE_KEY, NEW_KEY)).json()["secret"]
-    process.control(claims={**ADA, "groups": []})
+    provider.control(claims={**ADA, "groups": []})
     await run_checks(service, LIMIT_S)
     await poll_changes(service.core)
     assert (await visitor.post(OVERVIEW)).status_code == 401
@@ -80,22 +80,22 @@ async def test_a_removed_group_ends_sessions_and_keys(
 
 
 async def test_a_changed_group_changes_the_role(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     visitor = await sign_in(service)
     assert (await visitor.post(CREATE_KEY, NEW_KEY)).status_code == 200
-    process.control(claims={**ADA, "groups": ["venue-viewers"]})
+    provider.control(claims={**ADA, "groups": ["venue-viewers"]})
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(CREATE_KEY, NEW_KEY)).status_code == 403
     assert (await visitor.post(OVERVIEW)).status_code == 200
 
 
 async def test_a_user_who_moves_to_another_organization_keeps_the_account(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     visitor = await sign_in(service)
     before = service.database.read(lambda session: session.scalars(select(User.id)).all())
-    process.control(claims={**ADA, "groups": ["harbour-viewers"]})
+    provider.control(claims={**ADA, "groups": ["harbour-viewers"]})
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
     await sign_in(service)
@@ -109,9 +109,9 @@ async def test_a_user_who_moves_to_another_organization_keeps_the_account(
 
 
 async def test_a_membership_ends_if_the_provider_has_no_role_for_its_organization_any_more(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
-    process.control(claims={**ADA, "groups": ["venue-viewers", "harbour-viewers"]})
+    provider.control(claims={**ADA, "groups": ["venue-viewers", "harbour-viewers"]})
     await sign_in(service)
     (client,) = service.core.identity_providers.values()
     own_roles = tuple(role for role in client.provider.roles if role.organization == "org-0001")
@@ -124,38 +124,38 @@ async def test_a_membership_ends_if_the_provider_has_no_role_for_its_organizatio
 
 
 async def test_a_disabled_user_is_signed_out(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     visitor = await sign_in(service)
-    process.control(is_disabled=True)
+    provider.control(is_disabled=True)
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
     assert operations(service)[-1] == "session.end"
-    process.control(is_disabled=False)
+    provider.control(is_disabled=False)
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
 
 
 async def test_a_session_is_suspended_while_the_provider_does_not_answer(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     visitor = await sign_in(service)
-    process.control(replies={"/token": [503, ""]})
+    provider.control(replies={"/token": [503, ""]})
     await run_checks(service, 200)
     assert (await visitor.post(OVERVIEW)).status_code == 200
     await run_checks(service, LIMIT_S - 200)
     assert (await visitor.post(OVERVIEW)).status_code == 401
-    process.control(replies={})
+    provider.control(replies={})
     await run_checks(service, 60)
     assert (await visitor.post(OVERVIEW)).status_code == 200
 
 
 async def test_a_suspension_changes_the_permissions_version(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     """The next poll ends the open streams of a user whose ``permissions_version`` has changed."""
     await sign_in(service)
-    process.control(replies={"/token": [503, ""]})
+    provider.control(replies={"/token": [503, ""]})
     version = select(User.permissions_version)
     before = service.database.read(lambda session: session.scalars(version).one())
     await run_checks(service, LIMIT_S)
@@ -179,11 +179,11 @@ async def test_a_session_of_a_removed_provider_ends(service: RunningService) -> 
 
 
 async def test_an_answer_about_another_user_ends_the_session(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
-    process.control(issues_refresh_tokens=False)
+    provider.control(issues_refresh_tokens=False)
     visitor = await sign_in(service)
-    process.control(replies={"/userinfo": [200, '{"sub": "eve", "groups": ["venue-owners"]}']})
+    provider.control(replies={"/userinfo": [200, '{"sub": "eve", "groups": ["venue-owners"]}']})
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
 
@@ -209,10 +209,10 @@ async def test_a_password_gives_no_access_to_a_membership_that_the_provider_mana
 
 
 async def test_a_provider_does_not_take_over_an_account_of_a_foreign_domain(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     make_user(service, "boss@fabrikam.example")
-    process.control(claims={**ADA, "email": "boss@fabrikam.example"})
+    provider.control(claims={**ADA, "email": "boss@fabrikam.example"})
     assert (await Visitor(service).sign_in_with_provider()).status_code == 403
     with service.database.read(lambda session: session) as session:
         assert session.scalars(select(Identity)).all() == []
@@ -232,19 +232,19 @@ async def test_a_password_session_ends_when_the_provider_manages_its_membership(
 
 
 async def test_a_reassigned_address_does_not_get_the_account_of_its_former_user(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     await sign_in(service)
-    process.control(claims={**ADA, "sub": "ada-2"})
+    provider.control(claims={**ADA, "sub": "ada-2"})
     reply = await Visitor(service).sign_in_with_provider()
     assert (reply.status_code, "different user" in reply.text) == (403, True)
 
 
 async def test_a_changed_address_keeps_the_account(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     await sign_in(service)
-    process.control(claims={**ADA, "email": "ada.new@contoso.example"})
+    provider.control(claims={**ADA, "email": "ada.new@contoso.example"})
     await sign_in(service)
     query = select(User.email)
     assert service.database.read(lambda session: session.scalars(query).all()) == [EMAIL]

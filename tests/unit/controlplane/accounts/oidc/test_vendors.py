@@ -44,15 +44,15 @@ METADATA = {
 
 
 @pytest.fixture
-def entra(monkeypatch: pytest.MonkeyPatch, process: ProviderProcess) -> ProviderProcess:
+def entra(monkeypatch: pytest.MonkeyPatch, provider: ProviderProcess) -> ProviderProcess:
     """Let the service treat the fake provider as Entra ID."""
     monkeypatch.setattr(providers, "ENTRA_HOSTS", frozenset({"127.0.0.1"}))
-    return process
+    return provider
 
 
-def answer_as_entra(process: ProviderProcess, *, groups: list[str], **changes: Any) -> None:
+def answer_as_entra(provider: ProviderProcess, *, groups: list[str], **changes: Any) -> None:
     """Give ``groups`` and ``xms_edov`` only in ID tokens, as Entra ID does."""
-    process.control(
+    provider.control(
         claims={**ENTRA_ADA, "xms_edov": "1", "groups": groups},
         userinfo={"xms_edov": None, "groups": None},
         refreshes_id_tokens=True,
@@ -117,10 +117,10 @@ def test_only_entra_verifies_addresses_with_xms_edov(issuer: str) -> None:
 
 
 async def test_email_verified_can_be_a_string(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     """Userinfo of Amazon Cognito has the string "true"."""
-    process.control(userinfo={"email_verified": "true"})
+    provider.control(userinfo={"email_verified": "true"})
     await sign_in(service)
 
 
@@ -144,12 +144,12 @@ async def test_a_user_of_entra_signs_in_and_stays_signed_in(
 
 
 async def test_a_refresh_at_another_provider_requests_no_scope(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     """A provider may have granted fewer scopes, and refuses more (RFC 6749, section 6)."""
     await sign_in(service)
     await run_checks(service, LIMIT_S)
-    assert ["scope" in each for each in process.token_requests()] == [False, False]
+    assert ["scope" in each for each in provider.token_requests()] == [False, False]
 
 
 async def test_a_sign_in_is_refused_if_its_groups_cannot_be_checked_later(
@@ -196,10 +196,10 @@ def test_groups_of_a_custom_claim_at_another_address_are_refused() -> None:
 
 
 async def test_a_refreshed_answer_without_groups_ends_only_the_session(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     """OpenID Connect Core, 12.2: a refreshed answer need not have an ID token."""
-    process.control(userinfo={"groups": None})
+    provider.control(userinfo={"groups": None})
     await sign_in(service)
     await run_checks(service, LIMIT_S)
     assert (memberships(service), sessions(service)) == (["org-0001"], [])
@@ -208,12 +208,12 @@ async def test_a_refreshed_answer_without_groups_ends_only_the_session(
 
 
 async def test_userinfo_without_groups_ends_the_membership_if_it_had_groups_before(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
     """Some providers leave out the claim if the user has no groups."""
-    process.control(issues_refresh_tokens=False)
+    provider.control(issues_refresh_tokens=False)
     await sign_in(service)
-    process.control(userinfo={"groups": None})
+    provider.control(userinfo={"groups": None})
     await run_checks(service, LIMIT_S)
     assert memberships(service) == []
 
@@ -230,13 +230,13 @@ async def test_userinfo_without_groups_ends_the_membership_if_it_had_groups_befo
     ],
 )
 async def test_an_error_that_does_not_concern_the_user_does_not_end_the_session(
-    service: RunningService, process: ProviderProcess, status: int, error: str
+    service: RunningService, provider: ProviderProcess, status: int, error: str
 ) -> None:
     visitor = await sign_in(service)
-    process.control(replies={"/token": [status, f'{{"error": "{error}"}}']})
+    provider.control(replies={"/token": [status, f'{{"error": "{error}"}}']})
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
-    process.control(replies={})
+    provider.control(replies={})
     await run_checks(service, 60)
     assert (await visitor.post(OVERVIEW)).status_code == 200
 
@@ -252,17 +252,17 @@ async def test_an_error_that_does_not_concern_the_user_does_not_end_the_session(
     ],
 )
 async def test_a_refusal_names_the_error_of_the_provider(
-    service: RunningService, process: ProviderProcess, body: str, reason: str
+    service: RunningService, provider: ProviderProcess, body: str, reason: str
 ) -> None:
-    process.control(replies={"/token": [401, body]})
+    provider.control(replies={"/token": [401, body]})
     reply = await Visitor(service).sign_in_with_provider()
     assert (reply.status_code, reason in reply.text) == (403, True)
 
 
 async def test_a_sign_in_with_an_expired_client_secret_names_the_error_of_the_provider(
-    service: RunningService, process: ProviderProcess
+    service: RunningService, provider: ProviderProcess
 ) -> None:
-    process.control(replies={"/token": [401, '{"error": "invalid_client"}']})
+    provider.control(replies={"/token": [401, '{"error": "invalid_client"}']})
     reply = await Visitor(service).sign_in_with_provider()
     assert (reply.status_code, "the provider answered with invalid_client" in reply.text) == (
         503,
@@ -285,12 +285,12 @@ async def test_a_sign_in_with_an_expired_client_secret_names_the_error_of_the_pr
     ],
 )
 async def test_keys_that_cannot_be_used_are_ignored(
-    service: RunningService, process: ProviderProcess, other: dict[str, Any]
+    service: RunningService, provider: ProviderProcess, other: dict[str, Any]
 ) -> None:
     async with httpx2.AsyncClient(trust_env=False) as http:
-        keys = (await http.get(f"{process.issuer}/keys")).json()["keys"]
+        keys = (await http.get(f"{provider.issuer}/keys")).json()["keys"]
     text = json.dumps({"keys": [{"kid": "other", **other}, *keys]})
-    process.control(replies={"/keys": [200, text]})
+    provider.control(replies={"/keys": [200, text]})
     await sign_in(service)
 
 
