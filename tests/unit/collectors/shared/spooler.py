@@ -15,7 +15,7 @@ def http_response(body: bytes, status: str = "200 OK") -> bytes:
     return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def far_deadline() -> float:
+def deadline() -> float:
     """Return a deadline in 60 s, which no test reaches."""
     return time.monotonic() + 60
 

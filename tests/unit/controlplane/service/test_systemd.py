@@ -165,13 +165,9 @@ def test_a_service_that_is_not_installed_is_not_started(
 
 def test_the_status_describes_a_running_and_a_failed_service() -> None:
     state = ServiceState(
-        is_installed=True,
-        starts_at_boot=True,
-        activity="running",
-        pid=12,
-        detail="listening on http://127.0.0.1:8470",
-        restarts=2,
-    )
+        is_installed=True, starts_at_boot=True, activity="running", pid=12,
+        detail="listening on http://127.0.0.1:8470", restarts=2,
+    )  # fmt: skip
     assert describe(state) == [
         "service   installed, starts at boot",
         "now       running (process 12)",

@@ -19,7 +19,7 @@ from collectors.network.printers.cups import (
 )
 from collectors.network.printers.lpstat import parse_lpstat
 from collectors.shared.ipp import decode_response
-from tests.unit.collectors.shared.spooler import far_deadline, http_response, spooler
+from tests.unit.collectors.shared.spooler import deadline, http_response, spooler
 from tests.unit.collectors.shared.test_ipp import QUEUES, item, message
 
 UUID = "d4d1e202-baff-3fff-46ff-3ab6dbae6ea6"
@@ -75,7 +75,7 @@ def test_more_queues_than_the_bound_are_counted(tmp_path: Path):
     queues = [queue(item(0x42, "printer-name", b"q%d" % n), uri) for n in range(QUEUES_MAX + 7)]
     path = tmp_path / "cups.sock"
     with spooler(path, http_response(message(*queues))):
-        known = read_cups_printers(far_deadline(), {"CUPS_SERVER": str(path)})
+        known = read_cups_printers(deadline(), {"CUPS_SERVER": str(path)})
     assert len(known.printers) == QUEUES_MAX
     assert known.limitations == (f"7 of {QUEUES_MAX + 7} print queues were left out",)
 
@@ -87,7 +87,7 @@ def test_not_found_reply_means_no_queues():
 def test_the_spooler_is_queried_over_its_socket(tmp_path: Path):
     path = tmp_path / "cups.sock"
     with spooler(path, http_response(QUEUES)) as request:
-        known = read_cups_printers(far_deadline(), {"CUPS_SERVER": str(path)})
+        known = read_cups_printers(deadline(), {"CUPS_SERVER": str(path)})
     assert [printer.id for printer in known.printers] == [
         f"cups:{n}" for n in ("bar", "kitchen", "till", "usbq")
     ]
@@ -112,7 +112,7 @@ def test_an_invalid_answer_of_the_spooler_is_a_failure_with_a_reason(
     monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # contains no lpstat
     path = tmp_path / "cups.sock"
     with spooler(path, reply):
-        known = read_cups_printers(far_deadline(), {"CUPS_SERVER": str(path)})
+        known = read_cups_printers(deadline(), {"CUPS_SERVER": str(path)})
     (failure,) = known.failures
     assert failure.step == "printers: CUPS"
     assert failure.reason.startswith("the queues of CUPS cannot be read: ")
@@ -125,7 +125,7 @@ def test_a_leftover_cups_socket_is_reported_as_a_failure(
     path = tmp_path / "cups.sock"
     with socket.socket(socket.AF_UNIX) as gone:
         gone.bind(str(path))
-    known = read_cups_printers(far_deadline(), {"CUPS_SERVER": str(path)})
+    known = read_cups_printers(deadline(), {"CUPS_SERVER": str(path)})
     (failure,) = known.failures
     assert failure.reason == NOT_RUNNING
 
@@ -133,14 +133,14 @@ def test_a_leftover_cups_socket_is_reported_as_a_failure(
 def test_a_stopped_spooler_is_a_failure_only_if_queues_are_configured(tmp_path: Path):
     queues = tmp_path / "printers.conf"
     nowhere = {"CUPS_SERVER": str(tmp_path / "cups.sock")}
-    assert read_cups_printers(far_deadline(), nowhere, queues).failures == ()
+    assert read_cups_printers(deadline(), nowhere, queues).failures == ()
     queues.touch()
-    (failure,) = read_cups_printers(far_deadline(), nowhere, queues).failures
+    (failure,) = read_cups_printers(deadline(), nowhere, queues).failures
     assert failure.reason == NOT_RUNNING
 
 
 def test_a_missing_spooler_is_not_a_failure(tmp_path: Path):
-    known = read_cups_printers(far_deadline(), {"CUPS_SERVER": str(tmp_path / "none.sock")})
+    known = read_cups_printers(deadline(), {"CUPS_SERVER": str(tmp_path / "none.sock")})
     assert known.printers == known.failures == known.limitations == ()
 
 
@@ -153,7 +153,7 @@ def test_lpstat_is_used_if_the_spooler_does_not_answer(
     monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))
     path = tmp_path / "cups.sock"
     with spooler(path, http_response(b"", "401 Unauthorized")):
-        known = read_cups_printers(far_deadline(), {"CUPS_SERVER": str(path)})
+        known = read_cups_printers(deadline(), {"CUPS_SERVER": str(path)})
     assert [printer.address for printer in known.printers] == ["10.0.0.9:9100"]
     assert known.failures == ()
     (limitation,) = known.limitations

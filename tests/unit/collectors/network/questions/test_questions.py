@@ -68,7 +68,7 @@ class FakeHosts:
         return (Evidence(port.address, port.port, title="x"),)
 
 
-def far_deadline() -> float:
+def deadline() -> float:
     """Return a deadline in 60 s, which no test reaches."""
     return time.monotonic() + 60
 
@@ -87,7 +87,7 @@ def discoveries_of(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -
 def test_only_allowed_ports_are_queried():
     hosts = FakeHosts()
     every_port = discoveries_of([("10.0.0.9", port) for port in range(1, 65536)])
-    result = enrich(every_port, (), far_deadline(), FakeRun(), ask=hosts.ask)
+    result = enrich(every_port, (), deadline(), FakeRun(), ask=hosts.ask)
     assert {port for _, port, _ in hosts.queries} == {80, 443, 631, 8008, 8043, 8080}
     assert len(hosts.queries) == len(result.evidence) == 6
 
@@ -101,7 +101,7 @@ def test_raw_print_ports_and_ports_of_payment_terminals_are_not_queried():
 def test_queries_per_host_are_bounded_and_start_with_printers():
     hosts = FakeHosts()
     ports = discoveries_of([("10.0.0.9", port) for port in ALLOWED][::-1])
-    enrich(ports, (), far_deadline(), FakeRun(), ask=hosts.ask)
+    enrich(ports, (), deadline(), FakeRun(), ask=hosts.ask)
     assert hosts.most_at_once <= PORTS_AT_ONCE
     assert hosts.queries[0] == ("10.0.0.9", 631, "ipp")
 
@@ -118,11 +118,7 @@ def test_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
 
     run = FakeRun()
     enrichment = enrich(
-        discoveries_of([("10.0.0.9", port) for port in ALLOWED]),
-        (),
-        far_deadline(),
-        run,
-        ask=silent,
+        discoveries_of([("10.0.0.9", port) for port in ALLOWED]), (), deadline(), run, ask=silent
     )
     assert queried_ports == list(ALLOWED)[:PORTS_AT_ONCE]
     assert enrichment.evidence == enrichment.limitations == enrichment.failures == ()
@@ -151,7 +147,7 @@ def test_a_cancelled_run_ends_at_once():
 def test_ports_beyond_the_limit_are_counted():
     hosts = FakeHosts()
     ports = discoveries_of([(f"10.0.{n // 250}.{n % 250 + 1}", 80) for n in range(PORTS_MAX + 5)])
-    enrichment = enrich(ports, (), far_deadline(), FakeRun(), ask=hosts.ask)
+    enrichment = enrich(ports, (), deadline(), FakeRun(), ask=hosts.ask)
     assert len(enrichment.evidence) == PORTS_MAX
     assert enrichment.limitations == ("open ports not queried, because there are too many: 5",)
 
@@ -163,7 +159,7 @@ def test_reported_failures_are_bounded_and_all_other_queries_continue():
         return (Evidence(port.address, port.port),)
 
     ports = discoveries_of([(f"10.0.0.{number}", 80) for number in range(1, 30)])
-    enrichment = enrich(ports, (), far_deadline(), FakeRun(), ask=broken)
+    enrichment = enrich(ports, (), deadline(), FakeRun(), ask=broken)
     assert len(enrichment.evidence) == 1
     assert len(enrichment.failures) == FAILURES_MAX
     assert enrichment.failures[0].step == "enrichment"
@@ -174,16 +170,14 @@ def test_without_an_interface_no_name_is_queried():
     discoveries = Discoveries()
     discoveries.add_host("127.0.0.9")
     discoveries.is_complete = True
-    enrichment = enrich(discoveries, (), far_deadline(), FakeRun())
+    enrichment = enrich(discoveries, (), deadline(), FakeRun())
     assert enrichment.hostnames == ()
 
 
 def test_port_is_queried_as_soon_as_it_is_discovered():
     hosts = FakeHosts()
     discoveries = Discoveries()
-    future = in_background(
-        lambda: enrich(discoveries, (), far_deadline(), FakeRun(), ask=hosts.ask)
-    )
+    future = in_background(lambda: enrich(discoveries, (), deadline(), FakeRun(), ask=hosts.ask))
     for number in range(1, 4):
         discoveries.add_port(f"10.0.0.{number}", 80, 0.0)
         assert hosts.query_received.acquire(timeout=60)
@@ -195,9 +189,7 @@ def test_port_is_queried_as_soon_as_it_is_discovered():
 def test_printer_is_queried_once_its_queues_are_known():
     hosts = FakeHosts()
     discoveries = Discoveries()
-    future = in_background(
-        lambda: enrich(discoveries, (), far_deadline(), FakeRun(), ask=hosts.ask)
-    )
+    future = in_background(lambda: enrich(discoveries, (), deadline(), FakeRun(), ask=hosts.ask))
     discoveries.add_port("10.0.0.9", 631, 0.0)
     discoveries.add_port("10.0.0.9", 80, 0.0)
     assert hosts.query_received.acquire(timeout=60)
@@ -218,7 +210,7 @@ def test_a_printer_is_queried_after_a_pause_that_follows_the_scan(monkeypatch: p
 
     scanned_s = time.monotonic()
     ports = discoveries_of([("10.0.0.9", 80), ("10.0.0.9", 631)], scanned_s)
-    enrich(ports, (), far_deadline(), FakeRun(), ask=ask)
+    enrich(ports, (), deadline(), FakeRun(), ask=ask)
     assert queried_s[631] - scanned_s >= 0.4
     assert queried_s[80] < queried_s[631]
 
@@ -238,7 +230,7 @@ def test_silent_page_does_not_block_the_printer_query(monkeypatch: pytest.Monkey
         return ()
 
     discoveries = Discoveries()
-    future = in_background(lambda: enrich(discoveries, (), far_deadline(), FakeRun(), ask=silent))
+    future = in_background(lambda: enrich(discoveries, (), deadline(), FakeRun(), ask=silent))
     discoveries.add_port("10.0.0.9", 80, 0.0)
     discoveries.add_port("10.0.0.9", 631, 0.0)
     assert is_given_up.wait(60)
@@ -278,7 +270,7 @@ def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
 
     discoveries = Discoveries()
     discoveries.set_queues({})
-    future = in_background(lambda: enrich(discoveries, (), far_deadline(), FakeRun(), ask=ask))
+    future = in_background(lambda: enrich(discoveries, (), deadline(), FakeRun(), ask=ask))
     for port in (80, 8080):
         discoveries.add_port("10.0.0.9", port, 0.0)
         assert began.acquire(timeout=60)
@@ -305,7 +297,7 @@ def test_connections_of_unqueried_ports_are_closed(
 
     run, discoveries = FakeRun(), Discoveries()
     discoveries.set_queues({})
-    future = in_background(lambda: enrich(discoveries, (), far_deadline(), run, ask=silent))
+    future = in_background(lambda: enrich(discoveries, (), deadline(), run, ask=silent))
     discoveries.add_port("10.0.0.9", 80, 0.0)
     assert began.acquire(timeout=60)
     connections = [socket.socket() for _ in range(3)]
