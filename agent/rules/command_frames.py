@@ -83,6 +83,7 @@ def _frame_of(document: Any) -> Frame:
 
 
 def _entries(document: Any) -> Iterator[Any] | Sequence[Any]:
+    """Return the entries of a document in one of the forms that the module describes."""
     if document is None:
         return ()
     if isinstance(document, list):
