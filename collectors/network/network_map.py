@@ -74,9 +74,9 @@ def select_hosts(
             return 0
         return 1 if "tcp" in host.sources else 2
 
-    announced = in_turns((observed.announcers.get(h.address, h.address), h.address) for h in hosts)
-    turns = {address: turn for turn, address in enumerate(announced)}
-    best = sorted(hosts, key=lambda h: (rank(h), turns[h.address] if rank(h) > 1 else 0))
+    in_turn = in_turns((observed.announcers.get(h.address, h.address), h.address) for h in hosts)
+    positions = {address: position for position, address in enumerate(in_turn)}
+    best = sorted(hosts, key=lambda h: (rank(h), positions[h.address] if rank(h) > 1 else 0))
     addresses = {host.address for host in best[:max_hosts]}
     return tuple(host for host in hosts if host.address in addresses)
 
