@@ -163,5 +163,5 @@ def _by_lpstat(reason: str, deadline_s: float) -> KnownPrinters:
 def _bounded(printers: tuple[KnownPrinter, ...], *limitations: str) -> KnownPrinters:
     left_out = len(printers) - QUEUES_MAX
     if left_out > 0:
-        limitations += (f"{left_out} of {len(printers)} print queues were left out",)
+        limitations += (f"print queues left out: {left_out} of {len(printers)}",)
     return KnownPrinters(printers[:QUEUES_MAX], limitations=limitations)

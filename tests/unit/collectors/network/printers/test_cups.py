@@ -77,7 +77,7 @@ def test_more_queues_than_the_bound_are_counted(tmp_path: Path):
     with spooler(path, http(message(*queues))):
         known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
     assert len(known.printers) == QUEUES_MAX
-    assert known.limitations == (f"7 of {QUEUES_MAX + 7} print queues were left out",)
+    assert known.limitations == (f"print queues left out: 7 of {QUEUES_MAX + 7}",)
 
 
 def test_not_found_reply_means_no_queues():
