@@ -72,7 +72,7 @@ def _cut_network(facts: NetworkFacts, max_bytes: int) -> NetworkFacts:
     if bytes_left < 0:
         return _without_hosts(facts)
     kept_ids: set[int] = set()
-    for item in _in_turns(facts):
+    for item in _items_in_turns(facts):
         bytes_left -= len(_json(asdict(item))) + 1  # and a comma
         if bytes_left < 0:
             break
@@ -92,13 +92,13 @@ def _cut_network(facts: NetworkFacts, max_bytes: int) -> NetworkFacts:
     return replace(shorter, limitations=limitations, truncated=True)
 
 
-def _in_turns(facts: NetworkFacts) -> list[Service | Endpoint]:
+def _items_in_turns(facts: NetworkFacts) -> list[Service | Endpoint]:
     """Return every device's first service and endpoint, then every device's second, and so on."""
     items_by_owner: list[tuple[tuple[str, type], Service | Endpoint]] = [
-        ((_device(host), Service), service) for host in facts.hosts for service in host.services
+        ((_device_id(host), Service), service) for host in facts.hosts for service in host.services
     ]
     endpoints = (endpoint for endpoint in facts.endpoints if not endpoint.matched_printer_ids)
-    items_by_owner += (((_device(endpoint), Endpoint), endpoint) for endpoint in endpoints)
+    items_by_owner += (((_device_id(endpoint), Endpoint), endpoint) for endpoint in endpoints)
     return in_turns(items_by_owner)
 
 
@@ -116,7 +116,8 @@ def _with_few_lines(facts: NetworkFacts) -> NetworkFacts:
     )
 
 
-def _device(host: Host | Endpoint) -> str:
+def _device_id(host: Host | Endpoint) -> str:
+    """Return the MAC of the device at an address, or the address if the MAC is not known."""
     return host.mac_address or host.address
 
 
@@ -138,9 +139,9 @@ def _describe_cut(all_facts: NetworkFacts, kept_facts: NetworkFacts) -> list[str
 
 def _counts(facts: NetworkFacts) -> Counter[str]:
     """Return the number of services and endpoints of each device."""
-    counts = Counter(map(_device, facts.endpoints))
+    counts = Counter(map(_device_id, facts.endpoints))
     for host in facts.hosts:
-        counts[_device(host)] += len(host.services)
+        counts[_device_id(host)] += len(host.services)
     return counts
 
 

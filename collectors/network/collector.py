@@ -153,7 +153,7 @@ class _Collection:
         local, job = self._collected.local, self._job
         devices = (expectation.address for expectation in self._expected)
         printer_hosts = (ipv4_host(entry.address) for entry in job.printers)
-        known_hosts = (*filter(None, (*devices, *printer_hosts)), *self._neighbours())
+        known_hosts = (*filter(None, (*devices, *printer_hosts)), *self._neighbour_macs())
         return select_targets(
             local.in_use,
             subnets=job.subnets,
@@ -188,7 +188,7 @@ class _Collection:
         collected.mdns = MdnsResult(state=SourceState("unsupported", _ONLY_PRINTERS))
         if any(map(is_resolved_by_mdns, collected.known or ())):
             collected.mdns = self._result("mdns", in_background(self._browse), _failed_browse)
-        collected.macs = self._neighbours()
+        collected.macs = self._neighbour_macs()
         if self._can_use_network:
             collected.selection = select_printers(
                 collected.known or (),
@@ -230,7 +230,7 @@ class _Collection:
         snmp = in_background(self._query_snmp)
         self._retry_print_ports(discoveries)
         discoveries.is_complete = True
-        collected.macs = self._neighbours()
+        collected.macs = self._neighbour_macs()
         self._store_answers(queries, snmp)
         collected.device_answers = self._result("devices", devices, lambda _: DeviceAnswers())
 
@@ -244,7 +244,7 @@ class _Collection:
     def _set_queues(self, discoveries: Discoveries) -> None:
         from collectors.network.report_facts import queues_in
 
-        self._collected.macs = self._neighbours()  # the MACs identify the mDNS announcers
+        self._collected.macs = self._neighbour_macs()  # the MACs identify the mDNS announcers
         discoveries.set_queues(queues_in(self._collected))
 
     def _store_answers(
@@ -432,7 +432,7 @@ class _Collection:
     def _interfaces(self) -> tuple[Interface, ...]:
         return tuple(local.interface for local in self._collected.local.in_use)
 
-    def _neighbours(self) -> dict[str, str]:
+    def _neighbour_macs(self) -> dict[str, str]:
         """Return the MAC of each address in the neighbour table."""
         table = self._run_step("neighbours", self._sources.read_neighbour_table, lambda _: ())
         return {entry.address: entry.mac_address for entry in table if entry.mac_address}

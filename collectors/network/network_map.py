@@ -33,6 +33,7 @@ LONG_LIST = 256
 """A list with more endpoints than this may be cut later. In such a list, endpoints with an open
 port come before endpoints that were only announced."""
 
+_LAST_TURN = 256  # all other turns have lower numbers
 _NO_MATCHES = PrinterMatches()
 
 
@@ -74,9 +75,9 @@ def select_hosts(
             return 0
         return 1 if "tcp" in host.sources else 2
 
-    announced = in_turns((observed.announcers.get(h.address, h.address), h.address) for h in hosts)
-    turns = {address: turn for turn, address in enumerate(announced)}
-    best = sorted(hosts, key=lambda h: (rank(h), turns[h.address] if rank(h) > 1 else 0))
+    in_turn = in_turns((observed.announcers.get(h.address, h.address), h.address) for h in hosts)
+    positions = {address: position for position, address in enumerate(in_turn)}
+    best = sorted(hosts, key=lambda h: (rank(h), positions[h.address] if rank(h) > 1 else 0))
     addresses = {host.address for host in best[:max_hosts]}
     return tuple(host for host in hosts if host.address in addresses)
 
@@ -116,9 +117,7 @@ def by_importance(
         if endpoint.matched_printer_ids:
             return 0
         if is_long and endpoint.status != "reachable" and endpoint.mac_address is None:
-            # This turn comes after all others, which have lower numbers: the address has no known
-            # MAC, so it may be forged.
-            return LONG_LIST
+            return _LAST_TURN  # the address has no known MAC, so it may be forged
         device = endpoint.mac_address or announcers.get(endpoint.address, endpoint.address)
         counts[device] += 1
         return (counts[device] - 1) // ENDPOINTS_AT_ONCE

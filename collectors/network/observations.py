@@ -158,8 +158,8 @@ class KnownPrinter:
     missing. ``suspended_sysfs_path`` is the folder in sysfs of a device that the kernel has
     suspended.
 
-    ``stopped``, ``state_reasons`` and ``is_rejecting`` (the queue accepts no new jobs) are from the
-    machine's own spooler. ``stuck_jobs`` is the number of stuck jobs in its queue
+    ``is_queue_stopped``, ``state_reasons`` and ``is_rejecting`` (the queue accepts no new jobs) are
+    from the machine's own spooler. ``stuck_jobs`` is the number of stuck jobs in its queue
     (``print_jobs.py``). ``backend`` is the CUPS backend of a queue if its device URI has an unknown
     form. ``is_on_wsd_port``: Windows sends the jobs to a WSD port.
     """
@@ -181,7 +181,7 @@ class KnownPrinter:
     make_model: str | None = None
     present: bool | None = None
     presence_reason: str | None = None
-    stopped: bool = False
+    is_queue_stopped: bool = False
     state_reasons: tuple[str, ...] = ()
     backend: str | None = None
     learned: LearnedPrinter | None = None

@@ -249,6 +249,6 @@ def _limitations(
     if len(hosts) > job.max_hosts:
         left_out = len(hosts) - job.max_hosts
         texts.append(
-            f"{left_out} of {len(hosts)} hosts were left out: max_hosts is {job.max_hosts}"
+            f"hosts left out, because max_hosts is {job.max_hosts}: {left_out} of {len(hosts)}"
         )
     return tuple(dict.fromkeys(texts))

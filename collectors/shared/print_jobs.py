@@ -26,8 +26,8 @@ class Job:
     """An unfinished job. ``age_s`` is None if the spooler does not report its time of creation."""
 
     queue: str
-    held: bool
-    stopped: bool
+    is_held: bool
+    is_stopped: bool
     age_s: int | None
 
     def is_stuck(self, stopped_queues: Collection[str] = ()) -> bool:
@@ -36,9 +36,9 @@ class Job:
         A job is stuck if it is stopped, if its queue is one of ``stopped_queues``, or if it is
         older than `STUCK_AFTER_S`. A job that is held on purpose is never stuck.
         """
-        if self.held:
+        if self.is_held:
             return False
-        return self.stopped or self.queue in stopped_queues or (self.age_s or 0) > STUCK_AFTER_S
+        return self.is_stopped or self.queue in stopped_queues or (self.age_s or 0) > STUCK_AFTER_S
 
 
 def parse_jobs(response: ipp.Response, now: float) -> tuple[Job, ...]:
@@ -51,7 +51,7 @@ def _job(job: ipp.Group, now: float) -> Job:
     name = unquote(urlsplit(job.text("job-printer-uri") or "").path.rpartition("/")[2])
     return Job(
         queue=clean_text(name, QUEUE_NAME_MAX),
-        held=state == _HELD,
-        stopped=state == _STOPPED,
+        is_held=state == _HELD,
+        is_stopped=state == _STOPPED,
         age_s=None if created is None else max(0, int(now - created)),
     )

@@ -91,14 +91,14 @@ def output_of(
     timer.daemon = True
     timer.start()
     try:
-        return _finish(process, name, late, max_bytes, deadline_s)
+        return _read_to_end(process, name, late, max_bytes, deadline_s)
     finally:
         timer.cancel()
         _kill(process)
         release(process)
 
 
-def _finish(
+def _read_to_end(
     process: "subprocess.Popen[bytes]",
     name: str,
     late: threading.Event,
@@ -110,7 +110,7 @@ def _finish(
     streams = {process.stdout: data, process.stderr: error}
     readers = _start_readers(process, streams)
     while streams and len(data) <= max_bytes:
-        ready = _ready(streams, deadline_s)
+        ready = _wait_for_data(streams, deadline_s)
         if not ready:
             late.set()
             break
@@ -158,7 +158,7 @@ def _read_errors(stream: IO[bytes], error: bytearray) -> None:
             error += chunk[: ERROR_MAX_BYTES - len(error)]
 
 
-def _ready(streams: Iterable[IO[bytes]], deadline_s: float) -> list[IO[bytes]]:
+def _wait_for_data(streams: Iterable[IO[bytes]], deadline_s: float) -> list[IO[bytes]]:
     """Wait until streams have data or have ended, and return them. Return [] at the deadline.
 
     On Windows a pipe cannot be waited for, so this returns the only stream at once. There the read

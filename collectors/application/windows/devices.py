@@ -98,8 +98,8 @@ def parse_jobs(answer: Section) -> tuple[Job, ...]:
     return tuple(
         Job(
             queue=clean_text(text(row, "Queue") or "", QUEUE_NAME_MAX),
-            held=bool((number(row, "StatusMask") or 0) & _JOB_PAUSED),
-            stopped=bool((number(row, "StatusMask") or 0) & _JOB_STOPPED),
+            is_held=bool((number(row, "StatusMask") or 0) & _JOB_PAUSED),
+            is_stopped=bool((number(row, "StatusMask") or 0) & _JOB_STOPPED),
             age_s=max(0, age) if (age := number(row, "AgeSeconds")) is not None else None,
         )
         for row in answer.rows

@@ -66,8 +66,9 @@ class Case:
             # The device with the open port and the device elsewhere may be two interfaces of one
             # printer. So a MAC from the host name does not count. If the device with the open port
             # shares an identity with the printer, only an observed MAC counts.
-            is_shared = self.comparison.has_shared_identity
-            others = [m for m in others if not (m.is_mac_from_host_name or is_shared)]
+            if self.comparison.has_shared_identity:
+                return by_mac
+            others = [match for match in others if not match.is_mac_from_host_name]
         return by_mac or tuple(others)
 
     @property
@@ -310,9 +311,8 @@ def located_addresses(known: Sequence[KnownPrinter], observed: Observations) -> 
     """Return the addresses of all devices that may be one of the printers."""
     index = DeviceIndex(group_devices(observed))
     candidates = (device for printer in known for device in find_candidates(printer, index))
-    return {a for device in candidates for a in device.addresses} | Cases(
-        known, observed, index
-    ).addresses
+    addresses = {a for device in candidates for a in device.addresses}
+    return addresses | Cases(known, observed, index).addresses
 
 
 def choose_observation(

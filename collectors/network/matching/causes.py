@@ -315,14 +315,14 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
     "queue": (
         Cause(
             "queue-paused",
-            lambda s, _: s.printer.stopped and s.is_device_fine,
+            lambda s, _: s.printer.is_queue_stopped and s.is_device_fine,
             "its queue is stopped on this machine although the printer works",
             "the queue is stopped, and the device has no problem",
             "resume it: {s.resume_command}",
         ),
         Cause(
             "queue-stopped",
-            lambda s, _: s.printer.stopped,
+            lambda s, _: s.printer.is_queue_stopped,
             "its queue is stopped on this machine",
             "the queue is stopped, and the device has a problem as well",
             "fix the other problems, then resume the queue",

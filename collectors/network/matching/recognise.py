@@ -178,6 +178,7 @@ def _own_macs(device: Device, index: DeviceIndex, old_address: str) -> tuple[str
 
 
 def _has_mac(printer_macs: tuple[str, ...], macs: tuple[str, ...]) -> bool:
+    """Return whether a MAC in ``macs`` is, or ends with, one of the printer's MACs."""
     return bool(printer_macs) and any(mac.endswith(printer_macs) for mac in macs)
 
 

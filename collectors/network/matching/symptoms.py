@@ -120,7 +120,7 @@ class Symptoms:
     def complaints(self) -> tuple[str, ...]:
         """Descriptions of the device's problems. A paused queue alone is no such problem."""
         words = state_words((*self.own_reasons, *self.printer.state_reasons))
-        return () if set(words) <= {"paused"} and self.printer.stopped else words
+        return () if set(words) <= {"paused"} and self.printer.is_queue_stopped else words
 
     @property
     def complaint_source(self) -> str:

@@ -114,7 +114,7 @@ def _printer(group: ipp.Group) -> KnownPrinter | None:
     reasons = (clean_text(reason, 255) for reason in group.texts("printer-state-reasons"))
     return replace(
         printer,
-        stopped=group.printer_state == "stopped",
+        is_queue_stopped=group.printer_state == "stopped",
         is_rejecting=group.boolean("printer-is-accepting-jobs") is False,
         state_reasons=tuple(r for r in reasons if r and r not in _HARMLESS_REASONS),
     )
@@ -133,7 +133,7 @@ def _with_jobs(
         jobs = parse_jobs(ask_cups(JOBS_REQUEST, deadline_s, environ), time.time())
     except OSError:
         return printers  # the queues are returned without their jobs
-    stopped = {printer.id.removeprefix("cups:") for printer in printers if printer.stopped}
+    stopped = {printer.id.removeprefix("cups:") for printer in printers if printer.is_queue_stopped}
     stuck = Counter(f"cups:{job.queue}" for job in jobs if job.is_stuck(stopped))
     return tuple(replace(printer, stuck_jobs=stuck[printer.id]) for printer in printers)
 
@@ -163,5 +163,5 @@ def _by_lpstat(reason: str, deadline_s: float) -> KnownPrinters:
 def _bounded(printers: tuple[KnownPrinter, ...], *limitations: str) -> KnownPrinters:
     left_out = len(printers) - QUEUES_MAX
     if left_out > 0:
-        limitations += (f"{left_out} of {len(printers)} print queues were left out",)
+        limitations += (f"print queues left out: {left_out} of {len(printers)}",)
     return KnownPrinters(printers[:QUEUES_MAX], limitations=limitations)

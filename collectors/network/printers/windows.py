@@ -93,7 +93,7 @@ def _printer(entry: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
         transport="network",
         source="windows",
         make_model=clean_text(entry.driver_name) or None,
-        stopped=bool(entry.status & _STOPPED or entry.attributes & _WORK_OFFLINE),
+        is_queue_stopped=bool(entry.status & _STOPPED or entry.attributes & _WORK_OFFLINE),
         state_reasons=_reasons(entry),
     )
     return _with_destination(base, port_name, registry)

@@ -81,8 +81,8 @@ class HostProbes:
 
     ``silent`` are the ports that did not answer, or were reported as unreachable. ``_tries`` has
     the number of tries of each port, and ``_tries_max`` is the limit. A print port is not tried
-    again before the time in ``_next_print_s``. ``_rounds`` is 1 at first, 2 after `retry_soon` has
-    started another try, and 3 if no port gets a further try.
+    again before the time in ``_next_print_s``. ``_can_retry_soon`` and ``_can_retry_last`` are True
+    until the tries of `retry_soon` and `start_last_retry` have begun.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class HostProbes:
         self._in_flight: dict[int, _Probe] = {}
         self._unreachable = 0
         self._slowest_answer_s: float | None = None
-        self._rounds = 1 if tries > 1 else 3
+        self._can_retry_soon = self._can_retry_last = tries > 1
 
     @property
     def has_answered(self) -> bool:
@@ -210,7 +210,7 @@ class HostProbes:
         silent_count = len(self.silent) + len(self._print_ports) + len(self._in_flight)
         is_worthwhile = self.has_answered and ports and silent_count <= _RETRIED_PORTS_MAX
         has_time = settles_in_s is None or settles_in_s >= 2 * self._retry_s()
-        if self._rounds > 1 or not (is_worthwhile and has_time):
+        if not (self._can_retry_soon and is_worthwhile and has_time):
             return False
         self._retry(ports)
         return True
@@ -221,17 +221,17 @@ class HostProbes:
         Returns None if the host has no such ports or if they already had their last try.
         ``settles_in_s`` is the same as for `retry_soon`.
         """
-        if self._rounds > 2 or not self._ports_for_last_retry():
+        if not self._can_retry_last or not self._ports_for_last_retry():
             return None
         latest_s = LAST_RETRY_AFTER_S if settles_in_s is None else settles_in_s - self._retry_s()
         return max(0.0, min(LAST_RETRY_AFTER_S, latest_s))
 
     def start_last_retry(self) -> None:
         self._retry(self._ports_for_last_retry())
-        self._rounds = 3
+        self._can_retry_last = False
 
     def _retry(self, ports: Sequence[int]) -> None:
-        self._rounds += 1
+        self._can_retry_soon = False
         self._tries_max += 1
         for port in tuple(ports):
             self.silent.remove(port)

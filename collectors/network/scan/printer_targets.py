@@ -92,7 +92,7 @@ def printer_targets(
             ports = ports_by_address.setdefault(address, {})
             ports.update(dict.fromkeys(_untried(printer, address, tried)))
     targets = [
-        Target(a, "local", None, tuple(ports)) for a, ports in ports_by_address.items() if ports
+        Target(a, "local", ports=tuple(ports)) for a, ports in ports_by_address.items() if ports
     ]
     if len(targets) > PRINTERS_MAX:
         left_out = len(targets) - PRINTERS_MAX
@@ -117,7 +117,7 @@ def doubtful_ports(
             if host and port and address not in own and host.contact(port) in _DOUBTFUL:
                 ports_by_address.setdefault(address, {})[port] = None
     targets = (
-        Target(address, "local", None, tuple(ports)) for address, ports in ports_by_address.items()
+        Target(address, "local", ports=tuple(ports)) for address, ports in ports_by_address.items()
     )
     return tuple(islice(targets, PRINTERS_MAX))
 

@@ -92,7 +92,7 @@ def scan(
     tried again. No connection is made to a host in ``terminals``. Raises OSError if no socket can
     be opened.
     """
-    network, targets, limitation = _open_network(targets)
+    network, targets, network_limitations = _open_network(targets)
     with closing(network):
         resolved = resolve_targets(targets, terminals, deadline_s, run)
         run.on_cancel(network.wake)
@@ -115,7 +115,7 @@ def scan(
     result = with_neighbour_table(result, targets, resolved.answers)
     return replace(
         result,
-        limitations=(*limitation, *result.limitations),
+        limitations=(*network_limitations, *result.limitations),
         unanswered=(*result.unanswered, *resolved.silent),
     )
 

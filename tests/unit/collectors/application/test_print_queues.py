@@ -51,11 +51,11 @@ def test_job_names_and_owners_are_not_requested() -> None:
 
 
 def test_a_job_is_stuck_after_ten_minutes_or_in_a_stopped_queue() -> None:
-    assert not Job("q", held=False, stopped=False, age_s=599).is_stuck()
-    assert Job("q", held=False, stopped=False, age_s=601).is_stuck()
-    assert Job("q", held=False, stopped=True, age_s=None).is_stuck()
-    assert Job("q", held=False, stopped=False, age_s=1).is_stuck({"q"})
-    assert not Job("q", held=True, stopped=False, age_s=9999).is_stuck({"q"})
+    assert not Job("q", is_held=False, is_stopped=False, age_s=599).is_stuck()
+    assert Job("q", is_held=False, is_stopped=False, age_s=601).is_stuck()
+    assert Job("q", is_held=False, is_stopped=True, age_s=None).is_stuck()
+    assert Job("q", is_held=False, is_stopped=False, age_s=1).is_stuck({"q"})
+    assert not Job("q", is_held=True, is_stopped=False, age_s=9999).is_stuck({"q"})
 
 
 def test_the_age_of_a_job_is_calculated_from_the_response() -> None:

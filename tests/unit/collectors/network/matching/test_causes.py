@@ -226,8 +226,11 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
     "needs-attention": (with_evidence(state_reasons=("media-empty",)), with_evidence(state="idle")),
     "printer-stopped": (with_evidence(state="stopped"), with_evidence(state="idle")),
     "accepts-only": (Venue(TM), Venue(replace(TM, port=631), hosts=(host(opened=(631,)),))),
-    "queue-paused": (Venue(replace(queue(), stopped=True, state_reasons=("paused",))), WORKING),
-    "queue-stopped": (Venue(replace(queue(), stopped=True), hosts=()), Venue(hosts=())),
+    "queue-paused": (
+        Venue(replace(queue(), is_queue_stopped=True, state_reasons=("paused",))),
+        WORKING,
+    ),
+    "queue-stopped": (Venue(replace(queue(), is_queue_stopped=True), hosts=()), Venue(hosts=())),
     "queue-rejecting": (Venue(replace(queue(), is_rejecting=True)), WORKING),
     "jobs-stuck": (Venue(replace(queue(), stuck_jobs=2)), WORKING),
     "wsd-port": (Venue(replace(queue(), is_on_wsd_port=True), hosts=()), Venue(hosts=())),
@@ -284,7 +287,7 @@ def test_a_cause_of_the_machine_is_also_in_the_reasons_of_printers_that_it_expla
 
 
 def test_the_command_that_resumes_a_queue_quotes_its_name():
-    named = replace(queue(), id="cups:kitchen;reboot", stopped=True)
+    named = replace(queue(), id="cups:kitchen;reboot", is_queue_stopped=True)
     assert "resume it: `cupsenable 'kitchen;reboot'`" in Venue(named).reason()
     on_windows = replace(named, id="windows:Kitchen", source="windows")
     assert "Pause Printing" in Venue(on_windows).reason()

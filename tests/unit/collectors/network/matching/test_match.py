@@ -265,7 +265,7 @@ def test_a_printer_without_any_answer_is_unreachable():
 
 
 def test_reason_of_a_lost_printer_includes_the_spooler_state():
-    lost = replace(QUEUE, stopped=True, state_reasons=("connecting-to-device",))
+    lost = replace(QUEUE, is_queue_stopped=True, state_reasons=("connecting-to-device",))
     result = judge(lost, correlate(scanned_networks=LAN))
     assert result.reason == (
         "No answer from 192.168.1.50: is it switched on and connected? The spooler reports: still"
@@ -361,7 +361,7 @@ def test_reason_includes_printer_state_and_stopped_queue():
             )
         ],
     )
-    result = judge(replace(QUEUE, stopped=True, state_reasons=("paused",)), observed)
+    result = judge(replace(QUEUE, is_queue_stopped=True, state_reasons=("paused",)), observed)
     assert result.reason == (
         "Reachable on port 631, matched by address and port; the printer reports: out of paper,"
         " cover open, odd thing and paused; its queue is stopped on this machine"
@@ -449,7 +449,7 @@ def test_the_best_open_port_is_matched_for_a_printer_without_a_port():
 def test_usb_and_bluetooth_printers_have_a_status_and_a_reason():
     usb = KnownPrinter("u", "U", "usb", "usb", present=True, presence_reason="plugged in by USB")
     gone = replace(usb, present=False, presence_reason="no USB printer is plugged in")
-    unknown = replace(usb, present=None, presence_reason=None, stopped=True)
+    unknown = replace(usb, present=None, presence_reason=None, is_queue_stopped=True)
     ble = replace(usb, transport="ble", present=None)
     result = match([usb, gone, unknown, ble], Observations()).printers
     assert [printer_match.status for printer_match in result] == [

@@ -42,7 +42,7 @@ def test_queues_of_a_recorded_spooler_are_parsed():
     assert (till.address, till.port) == ("10.77.0.9:9100", 9100)
     assert (usb.transport, usb.serial, usb.address) == ("usb", "J5XX", None)
     assert not any(
-        printer.stopped or printer.state_reasons for printer in (bar, kitchen, till, usb)
+        printer.is_queue_stopped or printer.state_reasons for printer in (bar, kitchen, till, usb)
     )
 
 
@@ -58,7 +58,7 @@ def test_a_stopped_queue_is_parsed_with_its_reasons():
         )
     )
     (till,) = parse_cups_reply(data)
-    assert till.stopped
+    assert till.is_queue_stopped
     assert till.state_reasons == ("media-empty-error", "paused")
 
 
@@ -77,7 +77,7 @@ def test_more_queues_than_the_bound_are_counted(tmp_path: Path):
     with spooler(path, http_response(message(*queues))):
         known = read_cups_printers(deadline(), {"CUPS_SERVER": str(path)})
     assert len(known.printers) == QUEUES_MAX
-    assert known.limitations == (f"7 of {QUEUES_MAX + 7} print queues were left out",)
+    assert known.limitations == (f"print queues left out: 7 of {QUEUES_MAX + 7}",)
 
 
 def test_not_found_reply_means_no_queues():

@@ -158,10 +158,10 @@ def test_printers_on_virtual_ports_are_not_listed():
 
 def test_status_bits_are_converted_to_state_reasons():
     (printer,) = read(SpoolerPrinter("S", "USB001", status=0x400000 | 0x10 | 0x1)).printers
-    assert printer.stopped
+    assert printer.is_queue_stopped
     assert printer.state_reasons == ("paused", "media-empty", "cover-open")
     (offline,) = read(SpoolerPrinter("O", "USB001", attributes=0x400)).printers
-    assert (offline.stopped, offline.state_reasons) == (True, ("offline-report",))
+    assert (offline.is_queue_stopped, offline.state_reasons) == (True, ("offline-report",))
 
 
 def test_the_status_server_unknown_gives_no_state_reason():
