@@ -22,7 +22,7 @@ from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.merchant.rebuild import rebuild
 from controlplane.retail.credentials import clients
-from controlplane.sandbox.contents import clear
+from controlplane.sandbox.contents import delete_merchant
 from controlplane.sandbox.continuing import (
     NoSandboxError,
     continue_sales,
@@ -160,7 +160,7 @@ def _clear_old_sandbox(session: Session, organization_id: str, *, replace: bool)
         return
     if organization.sandbox is None:
         raise CommandError(f"organization {organization_id} is not a sandbox and is not replaced")
-    clear(session, organization_id)
+    delete_merchant(session, organization_id)
     session.expunge_all()
 
 

@@ -83,7 +83,7 @@ def make_catalog(session: Session, plan: Plan) -> Catalog:
     return _CatalogBuilder(plan, write).build()
 
 
-def find_catalog(session: Session, plan: Plan) -> Catalog:
+def load_catalog(session: Session, plan: Plan) -> Catalog:
     """Return the catalog that `make_catalog` wrote."""
 
     def set_positions(rows: list[Base]) -> None:
@@ -109,7 +109,7 @@ class _CatalogBuilder:
         self._plan = plan
         self._store = store
         self._owner = {"organization_id": plan.organization_id}
-        self._dated = {**self._owner, "created_at": plan.began, "updated_at": plan.began}
+        self._dated = {**self._owner, "created_at": plan.created_at, "updated_at": plan.created_at}
         # The snapshots of the batch, each with the price and the weight of its offer.
         self._drafts: list[tuple[LineSnapshot, int, int]] = []
         self._rows: list[Base] = []

@@ -96,7 +96,7 @@ CONTENTS: Final = (
 )
 
 
-def clear(session: Session, organization_id: str) -> None:
+def delete_merchant(session: Session, organization_id: str) -> None:
     """Delete the merchant: the organization with its locations, goods, sales and rollups.
 
     Its devices, users and keys are in other tables and are kept.

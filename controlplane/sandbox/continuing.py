@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import HOURS, hour_of
 from controlplane.merchant.writing import add_refund, add_sale
-from controlplane.sandbox.catalog import find_catalog
+from controlplane.sandbox.catalog import load_catalog
 from controlplane.sandbox.generator import DayGenerator, Transaction
 from controlplane.sandbox.locations import Venue, load_locations
 from controlplane.sandbox.plan import Plan
@@ -41,7 +41,7 @@ def stored_plan(session: Session, organization_id: str) -> Plan:
 def stored_generator(session: Session, plan: Plan) -> tuple[DayGenerator, list[Venue]]:
     """Return the generator that the sandbox was loaded with, and its venues."""
     venues, methods = load_locations(session, plan)
-    return DayGenerator(plan, find_catalog(session, plan), methods), venues
+    return DayGenerator(plan, load_catalog(session, plan), methods), venues
 
 
 def last_sale_at(session: Session, organization_id: str) -> datetime:

@@ -94,7 +94,7 @@ def create_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Me
             id=plan.organization_id,
             name="Sandbox Hospitality",
             sandbox=plan.to_json(),
-            created_at=plan.began,
+            created_at=plan.created_at,
         )
     )
     owner = {"organization_id": plan.organization_id}
@@ -140,7 +140,10 @@ def _add_venue(session: Session, plan: Plan, number: int) -> None:
     name, zone, currency = venues[number % len(venues)]
     # Each name is used again with a number, if there are more locations than names.
     repetition = number // len(venues)
-    common: dict[str, Any] = {"organization_id": plan.organization_id, "created_at": plan.began}
+    common: dict[str, Any] = {
+        "organization_id": plan.organization_id,
+        "created_at": plan.created_at,
+    }
     location = Location(
         id=f"loc-{number + 1:04}",
         name=f"{name} {repetition + 1}" if repetition else name,
@@ -150,7 +153,7 @@ def _add_venue(session: Session, plan: Plan, number: int) -> None:
     )
     session.add(location)
     session.flush()
-    common |= {"updated_at": plan.began, "status": "active", "location": location.position}
+    common |= {"updated_at": plan.created_at, "status": "active", "location": location.position}
     for index in range(TILLS_PER_VENUE):
         session.add(
             PointOfSale(id=f"pos-{number + 1:04}-{index + 1}", name=f"Till {index + 1}", **common)

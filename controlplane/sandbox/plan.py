@@ -46,7 +46,7 @@ class Plan:
         return self.until.toordinal() - EPOCH_ORDINAL
 
     @property
-    def began(self) -> datetime:
+    def created_at(self) -> datetime:
         """Return when the merchant was created: two days before the first day, at 00:00 UTC."""
         midnight = datetime.combine(self.until, datetime.min.time(), UTC)
         return midnight - timedelta(days=self.days + 1)

@@ -83,7 +83,7 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-def pinned(text: str, names: set[str]) -> str:
+def pinned_entries(text: str, names: set[str]) -> str:
     """Return the entries of a requirements file with these names, with their hashes.
 
     Raises ValueError if one of them is missing.
@@ -98,7 +98,7 @@ def pinned(text: str, names: set[str]) -> str:
 
 def formula(version: str, wheel: Path, url: str) -> str:
     """Return the formula. ``url`` is the address of the wheel."""
-    lines = pinned(REQUIREMENTS.read_text(), required_packages()).splitlines()
+    lines = pinned_entries(REQUIREMENTS.read_text(), required_packages()).splitlines()
     return FORMULA.format(
         # The project has no web page of its own, so the homepage is the folder of the wheel.
         homepage=url.rpartition("/")[0], url=url, version=version, python=PYTHON, wheel=wheel.name,

@@ -45,7 +45,7 @@ def _read(path: Path) -> Advisory:
     return dict(json.loads(json.dumps(yaml.load(path.read_text(), yaml.CBaseLoader))))  # noqa: S506
 
 
-def affecting(advisories: list[Advisory], name: str, version: str) -> list[Advisory]:
+def advisories_affecting(advisories: list[Advisory], name: str, version: str) -> list[Advisory]:
     """Return the advisories that affect a version of a package."""
     return [
         advisory
@@ -86,7 +86,7 @@ def serve(by_package: dict[str, list[Advisory]]) -> Iterator[str]:
         def do_POST(self) -> None:
             query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             name = normalize(query["package"]["name"])
-            advisories = affecting(by_package.get(name, []), name, query["version"])
+            advisories = advisories_affecting(by_package.get(name, []), name, query["version"])
             body = json.dumps({"vulns": advisories} if advisories else {}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))

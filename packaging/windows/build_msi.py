@@ -153,7 +153,7 @@ def braced(value: uuid.UUID) -> str:
     return f"{{{value}}}".upper()
 
 
-def numeric(version: str) -> str:
+def numeric_version(version: str) -> str:
     """Return the three numbers with which a version begins. Windows Installer compares only these.
 
     Raises ValueError if there are none.
@@ -176,7 +176,7 @@ def source(onedir: Path, version: str) -> str:
     root = ET.Element("Wix", xmlns="http://schemas.microsoft.com/wix/2006/wi")
     product = ET.SubElement(
         root, "Product", Id=str(product_code(version)), UpgradeCode=str(UPGRADE_CODE).upper(),
-        Name=NAME, Version=numeric(version), Manufacturer=PUBLISHER, Language=LANGUAGE,
+        Name=NAME, Version=numeric_version(version), Manufacturer=PUBLISHER, Language=LANGUAGE,
         Codepage="1252",
     )  # fmt: skip
     ET.SubElement(
@@ -247,6 +247,7 @@ def _components(onedir: Path, folder: Path, element: ET.Element) -> Iterator[str
 
 def tables(version: str) -> dict[str, str]:
     """Return the tables that wixl cannot write, in the text format of Windows Installer."""
+    this_version = numeric_version(version)
     sequence = [*STANDARD_ACTIONS, *((a.name, a.condition, a.position) for a in ACTIONS)]
     return {
         "InstallExecuteSequence": _table(
@@ -267,8 +268,8 @@ def tables(version: str) -> dict[str, str]:
             " ActionProperty s72", 5,
             [
                 # 0x200: up to and including this version. 2: only detect it, do not remove it.
-                (braced(UPGRADE_CODE), "", numeric(version), "", 0x200, "", "OLDER_VERSION"),
-                (braced(UPGRADE_CODE), numeric(version), "", "", 2, "", "NEWER_VERSION"),
+                (braced(UPGRADE_CODE), "", this_version, "", 0x200, "", "OLDER_VERSION"),
+                (braced(UPGRADE_CODE), this_version, "", "", 2, "", "NEWER_VERSION"),
             ],
         ),
         "AppSearch": _table(

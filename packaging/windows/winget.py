@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parent))
-from build_msi import NAME, PUBLISHER, UPGRADE_CODE, braced, numeric, product_code
+from build_msi import NAME, PUBLISHER, UPGRADE_CODE, braced, numeric_version, product_code
 
 IDENTIFIER: Final = "VenueAgent.VenueAgent"
 MANIFEST_VERSION: Final = "1.10.0"
@@ -45,7 +45,7 @@ def manifests(version: str, msi: Path, url: str) -> dict[str, Manifest]:
                     {
                         "DisplayName": NAME,
                         "Publisher": PUBLISHER,
-                        "DisplayVersion": numeric(version),
+                        "DisplayVersion": numeric_version(version),
                         "ProductCode": code,
                         "UpgradeCode": braced(UPGRADE_CODE),
                         "InstallerType": "msi",

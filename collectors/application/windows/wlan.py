@@ -107,7 +107,7 @@ def _network(interface: uuid.UUID, query: Query, entries: Entries) -> Wireless:
     try:
         connection = parse_connection(query(interface))
     except WlanError as error:
-        return _missing(error)
+        return _wireless_of_error(error)
     if connection is None:
         return Wireless(reason="Windows returned data in an unknown format")
     try:
@@ -127,7 +127,7 @@ def _network(interface: uuid.UUID, query: Query, entries: Entries) -> Wireless:
     )
 
 
-def _missing(error: WlanError) -> Wireless:
+def _wireless_of_error(error: WlanError) -> Wireless:
     if error.code in _ERRORS_WITHOUT_NETWORK:
         return Wireless(status="not-applicable", reason=ON_NO_NETWORK)
     if error.code == _ERROR_ACCESS_DENIED:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from release import ReleaseError
-from release.advisories import affecting, read_advisories, serve
+from release.advisories import advisories_affecting, read_advisories, serve
 from release.audit import (
     VEX,
     Vulnerability,
@@ -140,7 +140,9 @@ def test_an_audit_without_advisories_prints_what_to_set() -> None:
     [("1.9", True), ("1.10", False), ("1.99", True), ("2.0", True), ("2.0rc1", False)],
 )
 def test_versions_are_compared_as_versions_not_as_text(version: str, is_affected: bool) -> None:
-    assert affecting([ADVISORY], "some-package", version) == ([ADVISORY] if is_affected else [])
+    assert advisories_affecting([ADVISORY], "some-package", version) == (
+        [ADVISORY] if is_affected else []
+    )
 
 
 def test_a_folder_of_advisories_is_served_as_the_api_of_osv(tmp_path: Path) -> None:

@@ -57,12 +57,12 @@ def test_versions_have_different_product_codes_and_the_same_upgrade_code(msi: Mo
     ("version", "expected"), [("1.2.3", "1.2.3"), ("1.2.3rc1", "1.2.3"), ("10.0.12", "10.0.12")]
 )
 def test_windows_installer_gets_three_numbers(msi: ModuleType, version: str, expected: str) -> None:
-    assert msi.numeric(version) == expected
+    assert msi.numeric_version(version) == expected
 
 
 def test_version_without_three_numbers_is_refused(msi: ModuleType) -> None:
     with pytest.raises(ValueError, match="cannot compare"):
-        msi.numeric("1.0")
+        msi.numeric_version("1.0")
 
 
 def test_source_lists_every_file_once(msi: ModuleType, tmp_path: Path) -> None:
@@ -145,7 +145,9 @@ def test_formula_pins_every_requirement_with_hashes(tmp_path: Path) -> None:
 
 def test_missing_requirement_is_named() -> None:
     with pytest.raises(ValueError, match="has no other"):
-        script("macos/homebrew.py").pinned("one==1 \\\n    --hash=sha256:0\n", {"one", "other"})
+        script("macos/homebrew.py").pinned_entries(
+            "one==1 \\\n    --hash=sha256:0\n", {"one", "other"}
+        )
 
 
 @pytest.fixture

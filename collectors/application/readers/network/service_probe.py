@@ -203,7 +203,7 @@ def _describe(error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         return "the service's name does not resolve"
     if isinstance(error, TimeoutError):
-        # Only the errors of this collector have a text without an errno.
+        # Errors of the operating system have an errno. Other errors have a text of their own.
         return str(error) if str(error) and not error.errno else "no answer in time"
     if isinstance(error, ssl.SSLError):
         return error.reason or "TLS error"

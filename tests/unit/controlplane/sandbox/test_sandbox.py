@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 
 from controlplane.cli.main import main
 from controlplane.merchant.rebuild import rebuild
-from controlplane.sandbox.catalog import ROWS_MAX, Catalog, find_catalog, make_catalog
-from controlplane.sandbox.contents import CONTENTS, clear
+from controlplane.sandbox.catalog import ROWS_MAX, Catalog, load_catalog, make_catalog
+from controlplane.sandbox.contents import CONTENTS, delete_merchant
 from controlplane.sandbox.continuing import (
     NoSandboxError,
     continue_sales,
@@ -176,10 +176,10 @@ def test_a_large_catalog_is_written_and_read_in_batches(database: Database) -> N
     assert len(sizes) > 3
     assert max(sizes) < ROWS_MAX + 20
     assert len(catalog.offers) == count(database, "SELECT COUNT(*) FROM good_variations")
-    assert database.read(lambda session: find_catalog(session, plan)) == catalog
+    assert database.read(lambda session: load_catalog(session, plan)) == catalog
     unknown = replace(plan, seed=9)
     with pytest.raises(KeyError):  # the database does not contain the articles of this plan
-        database.read(lambda session: find_catalog(session, unknown))
+        database.read(lambda session: load_catalog(session, unknown))
 
 
 def test_a_second_load_is_refused(loaded: Database) -> None:
@@ -255,7 +255,7 @@ def test_clearing_an_organization_keeps_the_rows_of_other_organizations(database
         plan = Plan(seed=3, days=2, goods=4, until=NOW.date(), organization_id=organization)
         database.write(lambda session, plan=plan: load(session, plan, NOW))  # type: ignore[misc]
     other_rows = database.read(lambda session: list(export(session, "org-0002")))
-    database.write(lambda session: clear(session, "org-0001"))
+    database.write(lambda session: delete_merchant(session, "org-0001"))
     assert len(lines(database)) == 1
     assert database.read(lambda session: list(export(session, "org-0002"))) == other_rows
     assert set(database.write(rebuild).values()) == {0}
