@@ -175,7 +175,7 @@ async def _profile(core: Core, request: Request) -> Profile | None:
         caller = match[0]
         organization_id = caller.organization_id
         names = names_of_organizations(session, (organization_id,))
-        email = session.get_one(User, caller.owner_id).email
+        email = session.get_one(User, caller.session_user_id).email
         return Profile(email, caller.role or "", names.get(organization_id, organization_id))
 
     return await core.read(work)

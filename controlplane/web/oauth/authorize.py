@@ -189,16 +189,15 @@ async def _answer(
     def work(session: Session) -> OAuthReply:
         from controlplane.accounts.oauth.authorization_server import ConsentingUser, Server
 
-        assert caller.owner_id is not None  # noqa: S101 - a session has a user
         server = Server(session, now, oauth_request.issuer)
         client = server.require_valid(oauth_request)
         user = None
         if organization_id is not None:
-            lock_user(session, caller.owner_id)
+            lock_user(session, caller.session_user_id)
             memberships = memberships_of_caller(session, caller)
             if organization_id not in {each.organization_id for each in memberships}:
                 raise invalid_request("you are not a member of the organization")
-            user = ConsentingUser(caller.owner_id, organization_id)
+            user = ConsentingUser(caller.session_user_id, organization_id)
             event = Event("grant.create", Subject("client", client.id, client.name))
             note_call(
                 session, caller, event,
@@ -212,7 +211,7 @@ async def _answer(
 def _consent(
     session: Session, oauth_request: OAuthRequest, client: OAuthClient, caller: Caller, token: str
 ) -> Consent:
-    user = session.get_one(User, caller.owner_id)
+    user = session.get_one(User, caller.session_user_id)
     redirect_uri = oauth_request.parameters["redirect_uri"]
     records = organization_records(session, memberships_of_caller(session, caller))
     return Consent(
