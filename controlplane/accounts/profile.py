@@ -161,7 +161,8 @@ def choose_organization(
 
 
 def _user(context: RequestContext, *, lock: bool = False) -> User:
-    return context.session.get_one(User, context.caller.owner_id, with_for_update=lock or None)
+    user_id = context.caller.session_user_id
+    return context.session.get_one(User, user_id, with_for_update=lock or None)
 
 
 def _valid_keys(context: RequestContext, user_id: UUID) -> list[ApiKey]:

@@ -43,6 +43,12 @@ class Caller:
         return str(self.owner_id or self.key_id)
 
     @property
+    def session_user_id(self) -> UUID:
+        """The signed-in user. Only for the caller of a session."""
+        assert self.owner_id is not None  # noqa: S101 - a session has a user
+        return self.owner_id
+
+    @property
     def requester_id(self) -> UUID:
         """The id that pending requests store for their creator.
 

@@ -98,5 +98,6 @@ def invalid_cursor() -> Refusal:
 
 
 def _digest(listing: tuple[str, ...]) -> bytes:
+    # With the length of each part, different parts cannot give the same message.
     message = b"".join(struct.pack(">I", len(part)) + part for part in map(str.encode, listing))
     return hashlib.sha256(message).digest()[:8]

@@ -1,4 +1,4 @@
-"""The lower priority of threads and processes whose work must not delay other calls."""
+"""Lowers the priority of threads and processes, so that their work does not delay other calls."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Pages of rows, by cursors that name the last row of a page."""
+"""Reads pages of rows. The cursor of the next page names the last row of a page."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -97,6 +97,7 @@ def restore(backup: BinaryIO, database: Path, now: datetime) -> Path | None:
 
 def _require_service_database(source: sqlite3.Connection) -> None:
     try:
+        # The check ends at the first error.
         (result,) = source.execute("PRAGMA integrity_check(1)").fetchone()
         if result != "ok":
             raise BackupError(f"the backup is damaged: {result}", "Use an older backup.")

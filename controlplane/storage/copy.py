@@ -28,8 +28,8 @@ class NotEmptyError(Exception):
     """The target already has keys, users, devices, a merchant, or support links or channels."""
 
 
-def tables() -> tuple[Table, ...]:
-    return tuple(t for t in Base.metadata.sorted_tables if t.name not in _NOT_COPIED)
+def copied_tables() -> tuple[Table, ...]:
+    return tuple(each for each in Base.metadata.sorted_tables if each.name not in _NOT_COPIED)
 
 
 def copy_rows(
@@ -54,7 +54,7 @@ def _copy_all(
     source: Connection, target: Connection, progress: Callable[[str, int], None]
 ) -> dict[str, int]:
     counts = {}
-    for table in tables():
+    for table in copied_tables():
         counts[table.name] = 0
         for rows in _read_in_parts(source, table):
             target.execute(insert(table), rows)
@@ -80,5 +80,5 @@ def _delete_initial_rows(target: Connection) -> None:
     for table in (content.__table__ for content in tables_with_data):
         if count := target.execute(select(func.count()).select_from(table)).scalar():
             raise NotEmptyError(f"the table {table.description} has {counted(count, 'row')}")
-    for table in reversed(tables()):
+    for table in reversed(copied_tables()):
         target.execute(delete(table))

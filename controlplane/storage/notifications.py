@@ -1,4 +1,4 @@
-"""Messages between processes that use the same PostgreSQL database.
+"""Messages between processes that use the same PostgreSQL database. They do not concern alerts.
 
 A message contains the ids of API keys whose devices may have new commands. Messages use LISTEN
 and NOTIFY (PostgreSQL, part VI, NOTIFY). PostgreSQL delivers a message after the commit of its

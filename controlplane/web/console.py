@@ -35,7 +35,7 @@ from controlplane.web.admission import (
     require_method,
 )
 from controlplane.web.core import Core
-from controlplane.web.pipeline import run
+from controlplane.web.pipeline import run_call
 
 MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 SCRIPTS_AND_STYLES = sorted(
@@ -117,7 +117,7 @@ async def _read(
 ) -> str:
     caller = await admit(core, request, writes=False)
     body = await read_model(core, request, caller, model)
-    return await run(core, caller, work, str, arguments=body, writes=False, is_long=True)
+    return await run_call(core, caller, work, str, arguments=body, writes=False, is_long=True)
 
 
 SIGN_IN_MAX_BYTES = 1024

@@ -1,7 +1,7 @@
 """The steps of a call: it is authenticated, admitted, parsed, run in one transaction, and encoded.
 
 `Endpoint` takes all these steps for an operation with a JSON reply. The agent protocol, and the
-pages and CSV files of the console, use only `run` and take the other steps themselves.
+pages and CSV files of the console, use only `run_call` and take the other steps themselves.
 """
 
 import math
@@ -86,7 +86,7 @@ class Endpoint:
                 arguments = await parse_charged(core, caller, row.parse, body)
             else:
                 arguments = parse_parameters(row.body, request)
-            content = await run(
+            content = await run_call(
                 core,
                 caller,
                 row.run,
@@ -106,7 +106,7 @@ class Endpoint:
         await response(scope, receive, send)
 
 
-async def run(
+async def run_call(
     core: Core,
     caller: Caller,
     work: Callable[[RequestContext, Any], Any],

@@ -118,7 +118,7 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
         email=email,
         role=body.role,
         locations=body.locations,
-        invited_by=_user_id(context),
+        invited_by=context.caller.session_user_id,
         now=context.now,
     )
     context.note(
@@ -166,12 +166,6 @@ def _require_another_owner(context: RequestContext, user_id: UUID) -> None:
         )
 
 
-def _user_id(context: RequestContext) -> UUID:
-    """Return the id of the signed-in user."""
-    assert context.caller.owner_id is not None  # noqa: S101 - a session has a user
-    return context.caller.owner_id
-
-
 def _record(context: RequestContext, member: Member) -> messages.MemberRecord:
     user, membership = member.user, member.membership
     return record_of(
@@ -179,7 +173,7 @@ def _record(context: RequestContext, member: Member) -> messages.MemberRecord:
         membership,
         email=user.email,
         name=user.name,
-        is_this=user.id == _user_id(context),
+        is_this=user.id == context.caller.session_user_id,
     )
 
 

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from typing import Final
-from uuid import UUID
 
 from agent.wire.base import Array, Exact, Tolerant, Uuid
 from controlplane.accounts.messages import EmptyRequest, Ended
@@ -53,13 +52,13 @@ def grant_operations(prefix: str) -> tuple[Procedure, ...]:
 
 def list_grants(context: RequestContext, _body: EmptyRequest) -> GrantsReply:
     """Return the grants of the user, in all organizations."""
-    result = grants.of_user(context.session, _user_id(context), context.now)
+    result = grants.of_user(context.session, context.caller.session_user_id, context.now)
     return GrantsReply(grants=tuple(_record(*each) for each in result))
 
 
 def end_grant(context: RequestContext, body: GrantEndRequest) -> Ended:
     """End a grant of the user and its tokens."""
-    grant = grants.end_by_id(context.session, body.grant_id, _user_id(context))
+    grant = grants.end_by_id(context.session, body.grant_id, context.caller.session_user_id)
     if grant is None:
         raise not_found("grant")
     client = context.session.get(OAuthClient, grant.client_id)
@@ -67,11 +66,6 @@ def end_grant(context: RequestContext, body: GrantEndRequest) -> Ended:
     subject = Subject("grant", str(body.grant_id), name)
     context.note(Event("grant.end", subject), grant.organization_id)
     return Ended(ended=True)
-
-
-def _user_id(context: RequestContext) -> UUID:
-    assert context.caller.owner_id is not None  # noqa: S101 - a session has a user
-    return context.caller.owner_id
 
 
 def _record(grant: OAuthGrant, client: OAuthClient | None) -> GrantRecord:

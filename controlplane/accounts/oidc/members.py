@@ -38,7 +38,7 @@ def find_or_create_user(
     Raises:
         ProviderRefusedError: the provider may not sign in this user.
     """
-    roles = provider.memberships_of(claims.groups)
+    roles = provider.roles_of(claims.groups)
     identity = session.get(Identity, (provider.issuer, claims.subject), with_for_update=True)
     user = None if identity is None else session.get_one(User, identity.user_id)
     if not roles:

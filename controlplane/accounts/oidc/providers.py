@@ -123,8 +123,8 @@ class IdentityProvider(_TomlTable):
     def is_trusted_for(self, email: str) -> bool:
         return email.rpartition("@")[2].lower() in self.domains
 
-    def memberships_of(self, groups: Collection[str]) -> dict[str, GroupRole]:
-        """Return the membership of each organization for a user with these groups.
+    def roles_of(self, groups: Collection[str]) -> dict[str, GroupRole]:
+        """Return the roles of a user with these groups, by organization.
 
         If several groups match in an organization, the role with the most permissions applies. The
         locations of all groups with this role are joined.

@@ -75,7 +75,7 @@ def confirm(
     sessions.set_verified(row, *tokens, now)
     session.flush()
     user = session.get_one(User, row.user_id)
-    apply_roles(session, provider, user, provider.memberships_of(claims.groups), now)
+    apply_roles(session, provider, user, provider.roles_of(claims.groups), now)
 
 
 def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> None:

@@ -114,7 +114,7 @@ def qr_code(uri: str) -> str:
 
 def readable_secret(secret: str) -> str:
     """Return the secret in groups of four characters, for typing."""
-    return " ".join(secret[first : first + 4] for first in range(0, len(secret), 4))
+    return " ".join(_in_fours(secret))
 
 
 def _accept_one_time_password(row: SecondFactor, code: str, now: datetime) -> bool:
@@ -137,7 +137,11 @@ def _accept_one_time_password(row: SecondFactor, code: str, now: datetime) -> bo
 
 def _recovery_code() -> str:
     text = b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode().lower()
-    return "-".join(text[first : first + 4] for first in range(0, len(text), 4))
+    return "-".join(_in_fours(text))
+
+
+def _in_fours(text: str) -> list[str]:
+    return [text[first : first + 4] for first in range(0, len(text), 4)]
 
 
 def _hash(user_id: UUID, code: str) -> str:

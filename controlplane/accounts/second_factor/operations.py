@@ -122,4 +122,4 @@ def _policy_reply(row: SignInPolicy) -> messages.SignInPolicyReply:
 
 
 def _user(context: RequestContext) -> User:
-    return context.session.get_one(User, context.caller.owner_id)
+    return context.session.get_one(User, context.caller.session_user_id)

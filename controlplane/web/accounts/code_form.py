@@ -187,7 +187,7 @@ async def _change(change: Change, core: Core, request: Request) -> Response:
     """Change the second factor of the signed-in user, who must enter a code."""
     caller = await admit(core, request, writes=True, requires_session=True)
     body = parse_body(SecondFactorCodeRequest, await read_body(core, request, BODY_MAX_BYTES))
-    user = await core.read(lambda session: session.get_one(User, caller.owner_id))
+    user = await core.read(lambda session: session.get_one(User, caller.session_user_id))
     address, now = address_of(core, request), core.clock()
     attempt = await begin_attempt(core, user.email, address)
 

@@ -94,7 +94,7 @@ async def sign_in(core: Core, request: Request) -> Response:
         token, _ = await begin_session(core, request, parse_part(SignInRequest, body))
     except Refusal as refusal:
         if refusal.code == SECOND_FACTOR_REQUIRED:
-            return to_code_page(refusal)
+            return redirect_to_code_page(refusal)
         return _sign_in_page(core, None, email=body["email"], refusal=refusal)
     return redirect(CONSOLE, cookies.cookie(core, request, token))
 
@@ -107,7 +107,7 @@ async def sign_out(core: Core, request: Request) -> Response:
     return redirect(SIGN_IN_PAGE, cookies.cookie(core, request, ""))
 
 
-def to_code_page(refusal: Refusal) -> Response:
+def redirect_to_code_page(refusal: Refusal) -> Response:
     """Redirect to the form of the second factor, after a correct password."""
     return redirect(CODE_PAGE, refusal.headers["set-cookie"])
 
@@ -175,7 +175,7 @@ async def _profile(core: Core, request: Request) -> Profile | None:
         caller = match[0]
         organization_id = caller.organization_id
         names = names_of_organizations(session, (organization_id,))
-        email = session.get_one(User, caller.owner_id).email
+        email = session.get_one(User, caller.session_user_id).email
         return Profile(email, caller.role or "", names.get(organization_id, organization_id))
 
     return await core.read(work)

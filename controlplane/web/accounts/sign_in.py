@@ -105,7 +105,7 @@ async def change_password(core: Core, request: Request) -> Response:
     caller = await admit(core, request, writes=True, requires_session=True)
     body = parse_body(PasswordChangeRequest, await read_body(core, request, BODY_MAX_BYTES))
     require_valid_password(body.new_password, "newPassword")
-    user = await core.read(lambda session: session.get_one(User, caller.owner_id))
+    user = await core.read(lambda session: session.get_one(User, caller.session_user_id))
     address, now = address_of(core, request), core.clock()
     attempt = await begin_attempt(core, user.email, address)
     network = network_of(address)
@@ -276,14 +276,14 @@ def _end_other_sessions(session: Session, caller: Caller, attempt: Attempt) -> i
     Returns the number of ended sessions.
     """
     throttle.succeed(session, attempt)
-    assert caller.owner_id is not None  # noqa: S101 - a session has a user
+    user_id = caller.session_user_id
     other_sessions = select(SignInSession.id).where(
-        SignInSession.user_id == caller.owner_id, SignInSession.id != caller.key_id
+        SignInSession.user_id == user_id, SignInSession.id != caller.key_id
     )
     session_ids = session.scalars(other_sessions).all()
     for each in session_ids:
-        sessions.end(session, each, caller.owner_id)
-    increment_permissions_version(session, caller.owner_id)
+        sessions.end(session, each, user_id)
+    increment_permissions_version(session, user_id)
     return len(session_ids)
 
 

@@ -49,7 +49,7 @@ from controlplane.web.agent_protocol.envelope import (
     encode,
 )
 from controlplane.web.core import Core
-from controlplane.web.pipeline import run
+from controlplane.web.pipeline import run_call
 
 DEFAULT_VERSION: Final = "2025-03-26"
 """Protocol version of a request without the header ``MCP-Protocol-Version`` (MCP 2025-06-18,
@@ -199,7 +199,7 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
         return text, to_plain(result)
 
     try:
-        return await run(
+        return await run_call(
             core,
             caller,
             partial(run_named, tool.name) if tool.is_long else work,

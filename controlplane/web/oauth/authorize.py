@@ -36,7 +36,7 @@ from controlplane.operation.fairness import RateLimit
 from controlplane.storage.account_tables import User
 from controlplane.storage.oauth_tables import OAuthClient
 from controlplane.web.accounts import cookies
-from controlplane.web.accounts.forms import to_code_page
+from controlplane.web.accounts.forms import redirect_to_code_page
 from controlplane.web.accounts.oidc.links import provider_links
 from controlplane.web.accounts.sign_in import (
     SECOND_FACTOR_REQUIRED,
@@ -98,7 +98,7 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
         await core.write(lambda session: sessions.end_by_token(session, token))
         return _redirect_to_page(oauth_request, cookies.cookie(core, request, ""))
     organization_id = fields.get("organization", "") if decision == "allow" else None
-    return to_client(
+    return redirect_to_client(
         await _answer(core, oauth_request, caller, organization_id, address_of(core, request))
     )
 
@@ -119,7 +119,7 @@ async def sign_in(core: Core, request: Request) -> Response:
         )
     except Refusal as refusal:
         if refusal.code == SECOND_FACTOR_REQUIRED:
-            return to_code_page(refusal)
+            return redirect_to_code_page(refusal)
         view = await find_view(core, oauth_request, None)
         return sign_in_page(
             oauth_request.query,
@@ -151,7 +151,7 @@ async def find_view(core: Core, oauth_request: OAuthRequest, token: str | None) 
     return await core.read(work)
 
 
-def to_client(reply: OAuthReply) -> Response:
+def redirect_to_client(reply: OAuthReply) -> Response:
     """Redirect the browser to the client with the reply to a decision.
 
     With status 303, the browser does not send the form of the page to the client (RFC 9700, 4.12).
@@ -189,16 +189,15 @@ async def _answer(
     def work(session: Session) -> OAuthReply:
         from controlplane.accounts.oauth.authorization_server import ConsentingUser, Server
 
-        assert caller.owner_id is not None  # noqa: S101 - a session has a user
         server = Server(session, now, oauth_request.issuer)
         client = server.require_valid(oauth_request)
         user = None
         if organization_id is not None:
-            lock_user(session, caller.owner_id)
+            lock_user(session, caller.session_user_id)
             memberships = memberships_of_caller(session, caller)
             if organization_id not in {each.organization_id for each in memberships}:
                 raise invalid_request("you are not a member of the organization")
-            user = ConsentingUser(caller.owner_id, organization_id)
+            user = ConsentingUser(caller.session_user_id, organization_id)
             event = Event("grant.create", Subject("client", client.id, client.name))
             note_call(
                 session, caller, event,
@@ -212,7 +211,7 @@ async def _answer(
 def _consent(
     session: Session, oauth_request: OAuthRequest, client: OAuthClient, caller: Caller, token: str
 ) -> Consent:
-    user = session.get_one(User, caller.owner_id)
+    user = session.get_one(User, caller.session_user_id)
     redirect_uri = oauth_request.parameters["redirect_uri"]
     records = organization_records(session, memberships_of_caller(session, caller))
     return Consent(

@@ -1,1 +1,1 @@
-"""The OpenAPI document."""
+"""The OpenAPI documents, and the page that shows them."""

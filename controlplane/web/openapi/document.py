@@ -20,7 +20,7 @@ from controlplane.web.openapi.schemas import (
     SchemaOf,
     json_schemas,
     markdown,
-    readable,
+    with_markdown,
 )
 
 _DESCRIPTIONS: Final = {
@@ -178,7 +178,7 @@ def _schemas(interface: Interface) -> tuple[dict[Key, Json], Json]:
     for operation in operations:  # Models of parameters are no components.
         if operation.method == "GET" and operation.body is not None:
             components.pop(operation.body.__name__, None)
-    return schemas, {name: readable(schema) for name, schema in sorted(components.items())}
+    return schemas, {name: with_markdown(schema) for name, schema in sorted(components.items())}
 
 
 def _operation(

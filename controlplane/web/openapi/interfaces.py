@@ -34,12 +34,12 @@ OPERATIONS: Final[tuple[Operation, ...]] = tuple(
 )
 
 
-def _cookie(name: str, where: str) -> Json:
+def _session_cookie(name: str, transport: str) -> Json:
     return {
         "type": "apiKey",
         "in": "cookie",
         "name": name,
-        "description": f"The session of a signed-in user, {where}. A call that changes anything"
+        "description": f"The session of a signed-in user, {transport}. A call that changes anything"
         " needs an `Origin` header that names this service.",
     }
 
@@ -65,8 +65,8 @@ twice.
             "description": "An API key. Every key can read. Some operations need a key with a write"
             " grant. A key has access to its organization and locations only.",
         },
-        "sessionCookie": _cookie(NAME, "in plain HTTP"),
-        "secureSessionCookie": _cookie(SECURE_PREFIX + NAME, "over TLS"),
+        "sessionCookie": _session_cookie(NAME, "in plain HTTP"),
+        "secureSessionCookie": _session_cookie(SECURE_PREFIX + NAME, "over TLS"),
     },
     models=(NetworkPayload, ApplicationPayload),
 )

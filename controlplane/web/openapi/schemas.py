@@ -40,16 +40,16 @@ def json_schemas(schemas_of: Iterable[SchemaOf]) -> tuple[dict[Key, Json], Json]
     return {key: schema for (key, _), schema in result.items()}, components
 
 
-def readable(value: Any) -> Any:
+def with_markdown(value: Any) -> Any:
     """Return a schema whose descriptions are Markdown."""
     if isinstance(value, dict):
         return {
             key: markdown(item)
             if key == "description" and isinstance(item, str)
-            else readable(item)
+            else with_markdown(item)
             for key, item in value.items()
         }
-    return [readable(item) for item in value] if isinstance(value, list) else value
+    return [with_markdown(item) for item in value] if isinstance(value, list) else value
 
 
 def markdown(text: str) -> str:

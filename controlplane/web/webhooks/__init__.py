@@ -1,1 +1,1 @@
-"""Delivery of webhooks."""
+"""Delivery of messages to webhooks, and of notifications by e-mail."""

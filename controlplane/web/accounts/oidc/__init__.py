@@ -1,1 +1,1 @@
-"""HTTP of the sign-in with identity providers."""
+"""HTTP endpoints of the sign-in with identity providers, and the calls to the providers."""

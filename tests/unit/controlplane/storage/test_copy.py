@@ -15,7 +15,7 @@ from controlplane.cli.main import main
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
-from controlplane.storage.copy import NotEmptyError, copy_rows, tables
+from controlplane.storage.copy import NotEmptyError, copied_tables, copy_rows
 from controlplane.storage.database import Database
 from tests.postgresql import new_database
 from tests.unit.controlplane.running_service import FakeClock, service_on
@@ -47,7 +47,7 @@ async def source(tmp_path: Path) -> Path:
 
 def _fill_empty_tables(session: Session) -> None:
     """Write a row with a value in every column into each empty table."""
-    for table in tables():
+    for table in copied_tables():
         if session.execute(select(table).limit(1)).first() is None:
             session.execute(
                 insert(table), [{column.name: _value_for(column) for column in table.columns}]
@@ -80,7 +80,7 @@ def rows_of(database: Database) -> Rows:
                     select(table).order_by(*table.primary_key.columns)
                 ).mappings()
             ]
-            for table in tables()
+            for table in copied_tables()
         }
     )
 
@@ -129,7 +129,7 @@ def test_the_command_reports_the_copied_rows(
     target = str(tmp_path / "target.db")
     assert main(["database", "copy", str(source), target]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(tables()) + 1
+    assert len(lines) == len(copied_tables()) + 1
     assert main(["database", "copy", str(source), target]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
     assert main(["database", "copy", str(tmp_path / "none.db"), target]) == 2

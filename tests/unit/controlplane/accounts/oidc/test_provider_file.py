@@ -57,11 +57,11 @@ def test_the_file_defines_providers_and_roles(file: Path) -> None:
     assert "a secret" not in repr(provider)
     assert provider.is_trusted_for("Ada@CONTOSO.example")
     assert not provider.is_trusted_for("ada@contoso.example.evil.example")
-    both = provider.memberships_of(["kiel", "bonn", "unknown"])["org-0001"]
+    both = provider.roles_of(["kiel", "bonn", "unknown"])["org-0001"]
     assert (both.role, both.locations) == ("viewer", ("loc-0007", "loc-0009"))
-    assert provider.memberships_of(["kiel", "owners"])["org-0001"].role == "owner"
-    assert provider.memberships_of(["kiel", "owners"])["org-0001"].locations == ()
-    assert provider.memberships_of([]) == {}
+    assert provider.roles_of(["kiel", "owners"])["org-0001"].role == "owner"
+    assert provider.roles_of(["kiel", "owners"])["org-0001"].locations == ()
+    assert provider.roles_of([]) == {}
 
 
 @pytest.mark.parametrize(
