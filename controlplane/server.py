@@ -41,6 +41,7 @@ clients, and `FILES_FOR_CALLS`.
 MACOS_FILES_MAX = 10_240
 """OPEN_MAX of macOS, which is the highest soft limit that its setrlimit(2) promises to accept."""
 BACKLOG = 512
+"""Connections that the system holds until the service accepts them: listen(2)."""
 UNSENT_MAX_BYTES = 65_536
 """The system buffers at most this much of a reply for a client that does not read. By default, the
 system buffers megabytes.

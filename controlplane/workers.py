@@ -21,6 +21,8 @@ from agent.wire.sd_notify import Notifier
 
 log = logging.getLogger("controlplane.workers")
 GRACE_S = 10
+"""Time after which a worker that has not stopped is killed. It is longer than the time for which a
+worker continues its calls (`controlplane.server.GRACE_S`)."""
 RESTART_AFTER_S = 1
 """Wait before a dead worker is replaced, so that a worker that cannot start is not restarted in a
 tight loop.

@@ -36,7 +36,7 @@ class Items(NamedTuple):
     omitted_net: int
 
 
-class Ranked(NamedTuple):
+class RankedArticle(NamedTuple):
     """An article as its latest snapshot describes it, and the sums of all its snapshots."""
 
     article: Article
@@ -62,7 +62,9 @@ def items(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article])
     )
 
 
-def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) -> list[Ranked]:
+def rank(
+    sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]
+) -> list[RankedArticle]:
     """Return the articles with their sums, the highest net first."""
     sums_by_item: dict[tuple[str | None, str | None], ItemSums] = {}
     latest: dict[tuple[str | None, str | None], tuple[int, Article]] = {}
@@ -71,11 +73,11 @@ def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) 
         key = article.identity
         add_part(sums_by_item, key, part)
         latest[key] = max(latest.get(key, (snapshot, article)), (snapshot, article))
-    ranked = {key: Ranked(latest[key][1], part) for key, part in sums_by_item.items()}
+    ranked = {key: RankedArticle(latest[key][1], part) for key, part in sums_by_item.items()}
     return [ranked[key] for key in sorted(ranked, key=lambda key: (-ranked[key].net, repr(key)))]
 
 
-def item(ranked: Ranked, total_net: int) -> Item:
+def item(ranked: RankedArticle, total_net: int) -> Item:
     """Return an item with its share of ``total_net``, the net of all items."""
     article, sums = ranked
     return {

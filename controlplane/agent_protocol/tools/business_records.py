@@ -8,11 +8,11 @@ from sqlalchemy import ColumnElement, Select, func, select, type_coerce
 
 from agent.wire.operator_operations import RemoteRequest
 from controlplane.agent_protocol.tools.health_records import (
-    Seconds,
+    EpochSeconds,
     finding_records,
     incident_records,
     is_recent,
-    unknown_devices,
+    unknown_device_count,
 )
 from controlplane.agent_protocol.tools.record_models import (
     REPORTS_WITH_FINDINGS_MAX,
@@ -39,9 +39,9 @@ from controlplane.storage.merchant.sales_tables import Refund, Sale
 from controlplane.storage.report_tables import DeviceFinding, DeviceIncident
 from controlplane.storage.tables import Device, Report, Request
 
-Records = Callable[[ToolContext, Sequence[Any], Mapping[int, str]], Iterable[Record]]
-"""A function that converts rows to records. It takes the context, the rows, and the ids of the
-locations by row key (``Location.position``)."""
+RowConverter = Callable[[ToolContext, Sequence[Any], Mapping[int, str]], Iterable[Record]]
+"""Converts rows to records. Takes the context, the rows, and the ids of the locations by row key
+(``Location.position``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Source:
 
     Attributes:
         table: the class of the rows.
-        records: converts rows to the records of the dataset.
+        convert: converts rows to the records of the dataset.
         location: the column with the row key (``Location.position``) or the id of a location.
         time: the column that ``from`` and ``to`` filter.
         by_position: whether ``location`` contains row keys, and not ids.
@@ -60,7 +60,7 @@ class Source:
     """
 
     table: Any
-    records: Records
+    convert: RowConverter
     location: Any
     order: Order
     time: Any = None
@@ -88,10 +88,10 @@ def read_business_records(
     rows, cursor = page(
         context, query, source.order, listing, cursor=arguments.cursor, limit=arguments.limit
     )
-    records = tuple(source.records(context, rows, ids))
+    records = tuple(source.convert(context, rows, ids))
     location_ids = None if source.by_position else _location_ids(context, filters)
-    unknown = unknown_devices(context, arguments.dataset, location_ids, filters.instance_id)
-    note = f" The present {arguments.dataset} of {unknown} devices are unknown." if unknown else ""
+    unknown = unknown_device_count(context, arguments.dataset, location_ids, filters.instance_id)
+    note = f" Devices whose present {arguments.dataset} are unknown: {unknown}." if unknown else ""
     more = "; more with nextCursor" if cursor else ""
     answer = BusinessRecords(
         dataset=arguments.dataset,
@@ -127,16 +127,16 @@ def _query(
 ) -> Select[Any]:
     organization = context.caller.organization_id
     query = select(source.table).where(source.table.organization_id == organization)
-    is_restricted = filters.locations is not None or context.caller.locations
-    visible: Sequence[Any] = [location.position for location in locations]
-    if not source.by_position:
-        visible = _location_ids(context, filters) or ()
     if source.condition is not None:
         query = query.where(source.condition(context))
-    if is_restricted:
-        within = source.location.in_(visible)
-        is_shared = source.has_shared_rows and filters.locations is None
-        query = query.where(within | source.location.is_(None) if is_shared else within)
+    if filters.locations is not None or context.caller.locations:
+        visible: Sequence[Any] = [location.position for location in locations]
+        if not source.by_position:
+            visible = _location_ids(context, filters) or ()
+        is_visible = source.location.in_(visible)
+        if source.has_shared_rows and filters.locations is None:
+            is_visible |= source.location.is_(None)
+        query = query.where(is_visible)
     if filters.since is not None:
         query = query.where(source.time >= filters.since)
     if filters.until is not None:
@@ -144,7 +144,8 @@ def _query(
     filter_values = _values_of(filters)
     for name, column in source.columns.items():
         if name in filter_values:
-            query = query.where(column.in_(_matching(context, name, column, filter_values[name])))
+            values = _matching_values(context, name, column, filter_values[name])
+            query = query.where(column.in_(values))
     return query
 
 
@@ -160,15 +161,18 @@ def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]
     return filters.locations
 
 
-def _matching(context: ToolContext, name: str, column: Any, value: Any) -> Any:
-    """Return the values of a column that match the value of a filter."""
+def _matching_values(context: ToolContext, name: str, column: Any, value: Any) -> Any:
+    """Return the values of a column that match the value of a filter.
+
+    If the column contains row keys (``position``), these are the row keys for the id ``value``.
+    """
     if name == "instanceId" and column.key == "device":
         return select(Device.position).where(Device.instance_id == value)
-    if name != "employeeId":
-        return [value]
-    return select(Employee.position).where(
-        Employee.organization_id == context.caller.organization_id, Employee.id == value
-    )
+    if name == "employeeId":
+        return select(Employee.position).where(
+            Employee.organization_id == context.caller.organization_id, Employee.id == value
+        )
+    return [value]
 
 
 # ---------------------------------------------------------------------------- records
@@ -201,15 +205,13 @@ def _requests(context: ToolContext, rows: Sequence[Request], _ids: Any) -> Itera
 
 def _reports(_context: ToolContext, rows: Sequence[Report], _ids: Any) -> Iterable[Record]:
     for row in rows:
+        findings = None
         report_findings = findings_in(row) if len(rows) <= REPORTS_WITH_FINDINGS_MAX else None
-        findings = (
-            None
-            if report_findings is None
-            else tuple(
+        if report_findings is not None:
+            findings = tuple(
                 record_of(FindingRecord, finding, more_count=finding.more, fix=finding.advice)
                 for finding in report_findings
             )
-        )
         yield record_of(DeviceReportRecord, row, report_id=row.id, findings=findings)
 
 
@@ -296,7 +298,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         incident_records,
         DeviceIncident.location_id,
         Order(DeviceIncident.position, is_descending=True),
-        type_coerce(DeviceIncident.began_s, Seconds),
+        type_coerce(DeviceIncident.began_s, EpochSeconds),
         by_position=False,
         columns={"instanceId": DeviceIncident.device, "cause": DeviceIncident.cause},
     ),

@@ -74,7 +74,7 @@ def read_catalog(context: ToolContext, arguments: ReadCatalogArguments) -> tuple
     if arguments.status is not None:
         query = query.where(Good.status == arguments.status)
     if arguments.category is not None:
-        query = query.where(Good.category_id.in_(_categories(context, arguments.category)))
+        query = query.where(Good.category_id.in_(_category_ids(context, arguments.category)))
     if arguments.search is not None:
         query = query.where(_matches_search(arguments.search))
     listing = listing_of(context, type(arguments).__name__, arguments)
@@ -94,7 +94,7 @@ def _matches_search(search: str) -> Any:
     return or_(Good.name.icontains(search, autoescape=True), Good.id.in_(good_ids))
 
 
-def _categories(context: ToolContext, id_or_name: str) -> list[UUID]:
+def _category_ids(context: ToolContext, id_or_name: str) -> list[UUID]:
     """Return the ids of the categories with this id or name.
 
     If there are none, raise ToolError with the names of the existing categories.
@@ -102,7 +102,7 @@ def _categories(context: ToolContext, id_or_name: str) -> list[UUID]:
     query = select(Category.id, Category.name).where(
         Category.organization_id == context.caller.organization_id
     )
-    names: Mapping[UUID, str] = _texts(context.session, query.order_by(Category.name))
+    names: Mapping[UUID, str] = _texts_by_id(context.session, query.order_by(Category.name))
     results = [
         key
         for key, name in names.items()
@@ -122,11 +122,11 @@ def _rows_of(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
     session = context.session
     variations = _variations(context, [row.id for row in rows])
     category_ids = {row.category_id for row in rows if row.category_id}
-    categories = _texts(
+    category_names = _texts_by_id(
         session, select(Category.id, Category.name).where(Category.id.in_(category_ids))
     )
     units = {row.uom_id for row in rows}
-    symbols = _texts(
+    symbols = _texts_by_id(
         session, select(UnitOfMeasure.id, UnitOfMeasure.symbol).where(UnitOfMeasure.id.in_(units))
     )
     for row in rows:
@@ -134,13 +134,13 @@ def _rows_of(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
             GoodRow,
             row,
             good_id=row.id,
-            category_name=categories.get(row.category_id),
+            category_name=category_names.get(row.category_id),
             quantity_unit=symbols.get(row.uom_id),
             variations=tuple(variations[row.id]),
         )
 
 
-def _texts(session: Any, query: Any) -> Mapping[Any, str]:
+def _texts_by_id(session: Any, query: Any) -> Mapping[Any, str]:
     return {row[0]: row[1] for row in session.execute(query)}
 
 
@@ -200,7 +200,7 @@ def set_catalog_availability(
             "The catalog belongs to all locations, and this API key is restricted to some of them."
             " Use an API key for all locations."
         )
-    good = _locked(
+    good = _lock_row(
         context,
         select(Good).where(
             Good.id == arguments.good_id, Good.organization_id == context.caller.organization_id
@@ -208,7 +208,7 @@ def set_catalog_availability(
     )
     variation: GoodVariation | None = None
     if arguments.variation_id is not None:
-        variation = _locked(
+        variation = _lock_row(
             context,
             select(GoodVariation).where(
                 GoodVariation.id == arguments.variation_id, GoodVariation.good_id == good.id
@@ -231,7 +231,7 @@ def set_catalog_availability(
     return f"{good.name} {'is now' if is_changed else 'was already'} {arguments.status}.", answer
 
 
-def _locked(context: ToolContext, query: Any) -> Any:
+def _lock_row(context: ToolContext, query: Any) -> Any:
     row = context.session.scalars(query.with_for_update()).first()
     if row is None:
         raise not_found("good")

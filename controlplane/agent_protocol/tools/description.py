@@ -28,14 +28,13 @@ from controlplane.agent_protocol.tools.record_models import (
     SaleRecord,
 )
 from controlplane.agent_protocol.tools.sales_groups import GROUPINGS, METRICS
-from controlplane.agent_protocol.tools.tool import ToolContext, schema_of, tool
+from controlplane.agent_protocol.tools.tool import Json, ToolContext, schema_of, tool
 
 DatasetName = Literal[
     "salesFigures", "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
     "deviceReports", "findings", "incidents", "organization", "locations", "fees", "uoms",
     "paymentMethods", "catalog",
 ]  # fmt: skip
-Json = dict[str, Any]
 
 
 class DescribeBusinessDataArguments(Exact):
@@ -191,14 +190,15 @@ def _type(field: Json, definitions: Json) -> tuple[str, Json | None]:
         field = definitions[field["$ref"].rpartition("/")[2]]
     if "anyOf" in field:
         parts = [_type(schema, definitions) for schema in field["anyOf"]]
-        words = list(dict.fromkeys(word for word, _ in parts))
+        kinds = list(dict.fromkeys(kind for kind, _ in parts))
         inner = next((inner_type for _, inner_type in parts if inner_type is not None), None)
-        return " or ".join(words), inner
+        return " or ".join(kinds), inner
     if "enum" in field or "const" in field:
-        return "one of " + ", ".join(map(str, field.get("enum", [field.get("const")]))), None
+        values = field["enum"] if "enum" in field else [field["const"]]
+        return "one of " + ", ".join(map(str, values)), None
     if field.get("type") == "array":
-        word, inner = _type(field.get("items", {}), definitions)
-        return f"list of {word}", inner
+        kind, inner = _type(field.get("items", {}), definitions)
+        return f"list of {kind}", inner
     kind = str(field.get("format") or field.get("type", "any"))
     return kind, field if "properties" in field else None
 

@@ -28,7 +28,7 @@ KINDS: Final[dict[Dataset, tuple[Kind, ...]]] = {
 """The kinds of reports that the rows of a dataset come from."""
 
 
-class Seconds(TypeDecorator[datetime]):
+class EpochSeconds(TypeDecorator[datetime]):
     """A column with seconds since 1970 that is compared with a time."""
 
     impl = BigInteger
@@ -41,25 +41,28 @@ class Seconds(TypeDecorator[datetime]):
 def finding_records(
     context: ToolContext, rows: Sequence[DeviceFinding], _ids: Any
 ) -> Iterable[Record]:
-    instances = _instances(context, rows)
+    instance_ids = _instance_ids(context, rows)
     for row in rows:
         yield record_of(
-            DeviceFindingRecord, row, instance_id=instances[row.device], fix=text_of(row.rule).fix
+            DeviceFindingRecord,
+            row,
+            instance_id=instance_ids[row.device],
+            fix=text_of(row.rule).fix,
         )
 
 
 def incident_records(
     context: ToolContext, rows: Sequence[DeviceIncident], _ids: Any
 ) -> Iterable[Record]:
-    instances = _instances(context, rows)
+    instance_ids = _instance_ids(context, rows)
     for row in rows:
         yield record_of(
             DeviceIncidentRow,
             row,
-            instance_id=instances[row.device],
+            instance_id=instance_ids[row.device],
             title=CAUSE_TITLES[row.cause].sentence,
-            began_at=_at(row.began_s),
-            ended_at=None if row.ended_s is None else _at(row.ended_s),
+            began_at=_time_of(row.began_s),
+            ended_at=None if row.ended_s is None else _time_of(row.ended_s),
             downtime_seconds=row.downtime_s,
         )
 
@@ -72,7 +75,7 @@ def is_recent(context: ToolContext) -> ColumnElement[bool]:
     return DeviceFinding.last_seen >= context.now - RECENT
 
 
-def unknown_devices(
+def unknown_device_count(
     context: ToolContext, dataset: Dataset, locations: Sequence[str] | None, instance_id: Any
 ) -> int | None:
     """Return the number of devices without a recent report of the `KINDS` of ``dataset``.
@@ -101,12 +104,12 @@ def unknown_devices(
     return context.session.scalars(query).one()
 
 
-def _instances(context: ToolContext, rows: Iterable[Any]) -> dict[int, Any]:
+def _instance_ids(context: ToolContext, rows: Iterable[Any]) -> dict[int, Any]:
     """Return the instance ids of the devices of these rows, by position of the device."""
     positions = {row.device for row in rows}
     query = select(Device.position, Device.instance_id).where(Device.position.in_(positions))
     return {row.position: row.instance_id for row in context.session.execute(query)}
 
 
-def _at(seconds: int) -> datetime:
+def _time_of(seconds: int) -> datetime:
     return datetime.fromtimestamp(0, UTC) + timedelta(seconds=seconds)

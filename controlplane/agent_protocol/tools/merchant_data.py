@@ -10,6 +10,7 @@ from agent.wire.base import Array, Count, Exact, Number, Tolerant, Uuid
 from controlplane.agent_protocol.tools.business_context import OrganizationContext, organization_of
 from controlplane.agent_protocol.tools.business_records import count_records, read_business_records
 from controlplane.agent_protocol.tools.record_models import (
+    RECORDS_MAX,
     Dataset,
     EmployeeRecord,
     PointOfSaleRecord,
@@ -18,6 +19,7 @@ from controlplane.agent_protocol.tools.record_models import (
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
 from controlplane.analytics.question import visible_locations
 from controlplane.operation.records import record_of
+from controlplane.retail.parts import percentage
 from controlplane.storage.merchant.merchant_tables import (
     FeeItem,
     Location,
@@ -26,7 +28,6 @@ from controlplane.storage.merchant.merchant_tables import (
 )
 
 ROWS_MAX: Final = 500
-MILLI: Final = 1000
 
 Section = Literal[
     "organization", "locations", "fees", "uoms", "paymentMethods", "pointsOfSale", "employees"
@@ -116,12 +117,10 @@ def _locations(context: ToolContext) -> list[Any]:
 
 
 def _fees(context: ToolContext) -> list[Any]:
-    rows = []
-    for row in _by_name(context, FeeItem):
-        milli = row.percentage_milli
-        percentage = None if milli is None else milli / MILLI
-        rows.append(record_of(FeeRow, row, fee_item_id=row.id, percentage=percentage))
-    return rows
+    return [
+        record_of(FeeRow, row, fee_item_id=row.id, percentage=percentage(row.percentage_milli))
+        for row in _by_name(context, FeeItem)
+    ]
 
 
 def _uoms(context: ToolContext) -> list[Any]:
@@ -145,7 +144,7 @@ def _records(context: ToolContext, dataset: Dataset) -> list[Any]:
     rows: list[Any] = []
     cursor = None
     while len(rows) < ROWS_MAX:
-        arguments = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=100)
+        arguments = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=RECORDS_MAX)
         _, result = read_business_records(context, arguments)
         rows += result.rows
         if (cursor := result.next_cursor) is None:

@@ -154,11 +154,10 @@ def _first(rows: Iterable[Group], limit: int) -> Iterator[Group]:
 
 
 def _question(context: ToolContext, arguments: QuerySalesArguments) -> Question:
-    if arguments.period is not None and (arguments.first or arguments.last) is not None:
+    has_dates = arguments.first is not None or arguments.last is not None
+    if arguments.period is not None and has_dates:
         raise ToolError("Give either period or from and to, not both.")
-    period: Period = arguments.period or "today"
-    if (arguments.first or arguments.last) is not None:
-        period = "custom"
+    period: Period = "custom" if has_dates else arguments.period or "today"
     locations = named_locations(context, arguments.locations)
     days = days_of(context, locations, PeriodQuery(period, arguments.first, arguments.last))
     return Question(days, Reader(context.session, context.caller.organization_id))
@@ -224,8 +223,10 @@ def _summary(answer: SalesAnswer) -> str:
         for each in answer.totals
         if not (each.coverage.sales_complete and each.coverage.refunds_complete)
     ]
-    warning = f" Data of {', '.join(incomplete)} is incomplete: see coverage." * bool(incomplete)
     total = f" Total: {'; '.join(net)}." if net else ""
+    warning = ""
+    if incomplete:
+        warning = f" Data of {', '.join(incomplete)} is incomplete: see coverage."
     return f"Rows: {len(answer.rows)}{more}.{total}{warning}"
 
 

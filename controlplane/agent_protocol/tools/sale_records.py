@@ -23,7 +23,7 @@ def sale_records(
     points_of_sale = _by_position(
         context, PointOfSale, PointOfSale.id, {row.point_of_sale for row in rows}
     )
-    methods = _methods(context, rows)
+    methods = _payment_methods(context, rows)
     for row in rows:
         yield record_of(
             SaleRecord,
@@ -47,7 +47,7 @@ def refund_records(
     context: ToolContext, rows: Sequence[Refund], ids: Mapping[int, str]
 ) -> Iterator[RefundRecord]:
     employees = _by_position(context, Employee, Employee.id, {row.employee for row in rows})
-    methods = _methods(context, rows)
+    methods = _payment_methods(context, rows)
     sales: dict[Any, UUID] = _by_position(context, Sale, Sale.id, {row.sale for row in rows})
     for row in rows:
         yield record_of(
@@ -88,7 +88,10 @@ def _lines(context: ToolContext, sales: Sequence[int]) -> Mapping[int, list[Line
     return lines
 
 
-def _methods(context: ToolContext, rows: Sequence[Sale] | Sequence[Refund]) -> dict[Any, str]:
+def _payment_methods(
+    context: ToolContext, rows: Sequence[Sale] | Sequence[Refund]
+) -> dict[Any, str]:
+    """Return the names of the payment methods of these rows, by row key."""
     method_ids = {row.payment_method for row in rows}
     return _by_position(context, PaymentMethod, PaymentMethod.name, method_ids)
 
@@ -96,5 +99,6 @@ def _methods(context: ToolContext, rows: Sequence[Sale] | Sequence[Refund]) -> d
 def _by_position(
     context: ToolContext, table: Any, column: Any, positions: set[int | None]
 ) -> dict[Any, Any]:
+    """Return the values of ``column`` in the rows of ``table`` at these positions, by position."""
     query = select(table.position, column).where(table.position.in_(positions - {None}))
     return {row[0]: row[1] for row in context.session.execute(query)}

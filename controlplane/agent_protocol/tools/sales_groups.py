@@ -20,7 +20,7 @@ from controlplane.analytics.question import Question
 from controlplane.analytics.reading import Part, SumsByColumns
 from controlplane.figures.buckets import buckets
 from controlplane.figures.financial import figures, totals
-from controlplane.figures.items import Ranked, item, rank
+from controlplane.figures.items import RankedArticle, item, rank
 from controlplane.figures.local_time import date_of
 from controlplane.figures.money import ratio
 from controlplane.figures.records import Figures
@@ -83,6 +83,7 @@ _SUMMED: Final = (
     "grossCents", "discountCents", "refundCents", "netCents", "tradingRevenueCents", "saleCount",
     "refundCount",
 )  # fmt: skip
+"""The fields of a bucket that are added up for a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ _ARTICLES: Final = SupportedMetrics(
 
 @dataclass(slots=True)
 class Group:
-    """One row.
+    """A group of sales and refunds, which is one row of the result.
 
     ``key`` has the value of each grouping. ``label`` has the names of these values, if any.
     ``net`` is for sorting. ``metrics`` returns the metrics by name.
@@ -141,8 +142,8 @@ def supported_metrics(groups: Sequence[GroupBy], hours: Hours = None) -> Support
 def reads_sales(groups: Sequence[GroupBy], hours: Hours) -> bool:
     """Return whether single sales must be read, because no rollup has these groupings and hours."""
     without_hours = ("paymentType", "employee", *BY_ARTICLE)  # no rollup has them by hour
-    is_mixed = "hour" in groups and any(group in without_hours for group in groups)
-    return hours is not None or "employee" in groups or is_mixed
+    lacks_rollup = "hour" in groups and any(group in without_hours for group in groups)
+    return hours is not None or "employee" in groups or lacks_rollup
 
 
 def groups_of(
@@ -340,7 +341,7 @@ def _by_article(
     return rows
 
 
-def _item(ranking: Ranked) -> Mapping[str, Any]:
+def _item(ranking: RankedArticle) -> Mapping[str, Any]:
     return item(ranking, ranking.net)
 
 
