@@ -73,7 +73,7 @@ def _with_older_version(
     minimum = parse_version(rule.argument)
     versions = session.scalars(bound.with_only_columns(Device.app_version).distinct())
     # A version that does not begin with a number is parsed as (). It does not count as older.
-    old = [each for each in versions if each and () != parse_version(each) < minimum]
+    old = [each for each in versions if each and () < parse_version(each) < minimum]
     for step in in_steps(old):
         yield from session.scalars(bound.where(Device.app_version.in_(step)))
 

@@ -18,7 +18,7 @@ def describe(
     transition: Transition,
     rule: Rule | None,
     devices: Iterable[Device],
-    offline: int,
+    offline_count: int,
 ) -> tuple[str, str]:
     """Return the name of the alert's device and the details of the alert.
 
@@ -26,11 +26,11 @@ def describe(
 
     Args:
         rule: None if the rule is no longer enabled.
-        offline: number of offline devices of the location.
+        offline_count: number of offline devices of the location.
     """
     instance_id = transition.key.instance_id
     if instance_id is None:
-        return "", "" if transition.is_flapping else f"{offline} devices are offline"
+        return "", "" if transition.is_flapping else f"{offline_count} devices are offline"
     device = next((each for each in devices if each.instance_id == instance_id), None)
     if device is None:
         return str(instance_id), ""
@@ -50,8 +50,10 @@ def name_of_subject(session: Session, alert: Alert) -> str:
 
 def _detail(session: Session, device: Device, rule: Rule) -> str:
     if rule.condition == "broken":
-        newest = [each for each in (device.network_report, device.application_report) if each]
-        query = select(Report.headline).where(Report.position.in_(newest), Report.severity == "bad")
+        newest_reports = (device.network_report, device.application_report)
+        query = select(Report.headline).where(
+            Report.position.in_([each for each in newest_reports if each]), Report.severity == "bad"
+        )
     elif rule.condition == "finding":
         query = select(DeviceFinding.sentence).where(
             DeviceFinding.device == device.position, DeviceFinding.rule == rule.argument
@@ -62,4 +64,4 @@ def _detail(session: Session, device: Device, rule: Rule) -> str:
         return f"no report for {rule.argument} h"
     else:
         return ""
-    return next(iter(session.scalars(query)), None) or ""
+    return session.scalars(query).first() or ""

@@ -46,12 +46,15 @@ def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[
     can_detect_offline = _record_evaluation(session, now, settings).can_detect_offline(
         now, settings.offline_window
     )
+    location_schedules = schedules(session, now)
+    changed_devices: dict[str, set[int]] = {}
     # No heartbeat arrives while the service is down. After a restart, no device becomes offline
     # until all devices have had the time to send a heartbeat.
-    by_location, changed_devices = schedules(session, now), {}
     if can_detect_offline:
-        changed_devices = update_liveness(session, by_location, now, settings.offline_window)
-    _evaluate_locations(session, by_location, now, settings, can_detect_offline=can_detect_offline)
+        changed_devices = update_liveness(session, location_schedules, now, settings.offline_window)
+    _evaluate_locations(
+        session, location_schedules, now, settings, can_detect_offline=can_detect_offline
+    )
     return changed_devices
 
 
@@ -75,7 +78,7 @@ def _record_evaluation(session: Session, now: datetime, settings: Settings) -> M
         return Monitoring(now, now)
     pause = timedelta(seconds=max(HEARTBEAT_S, 2 * settings.sweep_interval_s))
     before = Monitoring(row.checked_at, row.resumed_at)
-    monitoring = before.check(max(now, row.checked_at), pause)
+    monitoring = before.after_evaluation(max(now, row.checked_at), pause)
     if monitoring.resumed_at != before.resumed_at:
         record_service_outage(session, before.checked_at, now)
     row.checked_at, row.resumed_at = monitoring.checked_at, monitoring.resumed_at
@@ -84,7 +87,7 @@ def _record_evaluation(session: Session, now: datetime, settings: Settings) -> M
 
 def _evaluate_locations(
     session: Session,
-    by_location: Schedules,
+    location_schedules: Schedules,
     now: datetime,
     settings: Settings,
     *,
@@ -92,8 +95,10 @@ def _evaluate_locations(
 ) -> None:
     states, stored_rules = store.read_states(session), read_rules(session)
     active = active_devices(session, stored_rules, now)
-    maintained = {each for key in by_location for each in by_location[key].in_maintenance(now)}
-    devices = _devices(session, states, maintained, set().union(*active.values()))
+    in_maintenance = {
+        each for schedule in location_schedules.values() for each in schedule.in_maintenance(now)
+    }
+    devices = _devices(session, states, in_maintenance, set().union(*active.values()))
     location_keys = sorted(states.keys() | devices.keys())
     counts = _counts(session, location_keys)
     time_zones, silences = zones(session, location_keys), read_silences(session, now)
@@ -109,7 +114,7 @@ def _evaluate_locations(
         bound = [each for each in location_devices if each.priority != Priority.REVOKED]
         total, online = counts.get(location_key, (0, 0))
         facts = facts_of(
-            by_location[location_key],
+            location_schedules[location_key],
             [BoundDevice(d.instance_id, d.last_seen_at, d.severity == "bad") for d in bound],
             now,
             settings.offline_window,
@@ -165,18 +170,19 @@ def _notify_unmuted(
 def _devices(
     session: Session,
     states: store.StoredStates,
-    maintained: Iterable[UUID | None],
+    in_maintenance: Iterable[UUID | None],
     positions: Iterable[int],
 ) -> dict[LocationKey, list[Device]]:
     """Return the devices to evaluate: offline devices, broken devices, devices with a stored state,
-    and the devices that ``maintained`` and ``positions`` select.
+    and the devices that ``in_maintenance`` and ``positions`` select.
 
     Args:
-        maintained: ids of devices in maintenance. None, which stands for a location, is ignored.
+        in_maintenance: ids of devices in maintenance. None, which stands for a location, is
+            ignored.
         positions: row keys (``Device.position``) of devices with an active condition.
     """
     stored = {key.instance_id for keys in states.values() for key in keys}
-    instances = [each for each in stored.union(maintained) if each]
+    instances = [each for each in stored.union(in_maintenance) if each]
     is_broken = (Device.severity == "bad") & (Device.priority != Priority.REVOKED)
     conditions: list[ColumnElement[bool]] = [Device.priority.in_(OFFLINE) | is_broken]
     conditions += [Device.instance_id.in_(step) for step in in_steps(instances)]

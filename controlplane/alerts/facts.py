@@ -34,7 +34,7 @@ class Monitoring:
     checked_at: datetime
     resumed_at: datetime
 
-    def check(self, now: datetime, pause: timedelta) -> "Monitoring":
+    def after_evaluation(self, now: datetime, pause: timedelta) -> "Monitoring":
         """Return the times after an evaluation at ``now``.
 
         If the previous evaluation is longer ago than ``pause``, ``now`` is the new ``resumed_at``.

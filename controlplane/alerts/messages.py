@@ -77,8 +77,8 @@ def body_of(
         "argument": argument,
         "severity": alert.severity,
         "flapping": alert.is_flapping,
-        "since": _json_time(alert.started_at),
-        "until": None if alert.ended_at is None else _json_time(alert.ended_at),
+        "since": json_time(alert.started_at),
+        "until": None if alert.ended_at is None else json_time(alert.ended_at),
         "detail": alert.detail,
         "url": None if origin is None else f"{origin}/#/alerts/{alert.id}",
     }
@@ -92,13 +92,13 @@ def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> 
     condition, argument = parse_name(alert.condition)
     kind = (condition, alert.is_flapping)
     values = {"argument": argument, "title": _title(argument)}
-    where = f"{name} ({alert.location_id})" if alert.instance else alert.location_id
+    subject = f"{name} ({alert.location_id})" if alert.instance else alert.location_id
     if not is_resolved or alert.ended_at is None:
         detail = f": {alert.detail}" if alert.detail else ""
         problem = FIRING[kind].format(**values)
-        return f"{where} {problem} since {_local_time(alert.started_at, zone)}{detail}"
+        return f"{subject} {problem} since {_local_time(alert.started_at, zone)}{detail}"
     duration = format_seconds(max(0, int((alert.ended_at - alert.started_at).total_seconds())))
-    return f"{where} {RESOLVED[kind].format(**values)}, after {duration}"
+    return f"{subject} {RESOLVED[kind].format(**values)}, after {duration}"
 
 
 def _title(argument: str) -> str:
@@ -110,5 +110,6 @@ def _local_time(timestamp: datetime, zone: str | None) -> str:
     return time_text(local) + ("" if zone else " UTC")
 
 
-def _json_time(timestamp: datetime) -> str:
+def json_time(timestamp: datetime) -> str:
+    """Return a time in UTC as RFC 3339, to the second."""
     return timestamp.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -65,8 +65,8 @@ class Route:
             previous: when the previous notification of the group was scheduled.
         """
         if self.is_digest:
-            hour = now.replace(hour=DIGEST_HOUR, minute=0, second=0, microsecond=0)
-            return hour if hour > now else hour + timedelta(days=1)
+            digest_at = now.replace(hour=DIGEST_HOUR, minute=0, second=0, microsecond=0)
+            return digest_at if digest_at > now else digest_at + timedelta(days=1)
         return now if previous is None else max(now, previous + self.group_interval)
 
 
@@ -87,12 +87,12 @@ class Notifier:
             zone: time zone of the location.
         """
         body = body_of(alert, name, zone, self._settings.origin, is_resolved=is_resolved)
-        for route in self._receivers(alert, is_resolved=is_resolved):
+        for route in self._routes_for(alert, is_resolved=is_resolved):
             row = NotifiedAlert(alert_id=alert.id, is_resolved=is_resolved, body=json.dumps(body))
             key = route.group_key(alert)
             add_alert(self._session, alert.organization_id, route, key, row, now=self._now)
 
-    def _receivers(self, alert: Alert, *, is_resolved: bool) -> Iterable[Route]:
+    def _routes_for(self, alert: Alert, *, is_resolved: bool) -> Iterable[Route]:
         """Return the routes for an alert.
 
         A route that was notified when the alert fired is also notified when the alert resolves.
@@ -142,7 +142,7 @@ def add_alert(
     If the route groups alerts, this is the newest notification of the group, unless it is full or
     its delivery was attempted. Otherwise it is a new notification.
     """
-    newest = session.scalars(
+    notification = session.scalars(
         select(Notification)
         .where(
             Notification.organization_id == organization_id,
@@ -156,13 +156,13 @@ def add_alert(
         .execution_options(populate_existing=True)
     ).first()
     is_grouped = route.is_digest or bool(route.group_interval)
-    if not (is_grouped and newest is not None and _has_space(session, newest)):
-        previous = None if newest is None else newest.scheduled_at
-        newest = new_notification(
+    if not (is_grouped and notification is not None and _has_space(session, notification)):
+        previous = None if notification is None else notification.scheduled_at
+        notification = new_notification(
             organization_id, route.id, group_key, route.schedule(previous, now), now
         )
-        session.add(newest)
-    notified_alert.notification, notified_alert.route = newest.id, route.id
+        session.add(notification)
+    notified_alert.notification, notified_alert.route = notification.id, route.id
     session.add(notified_alert)
     session.flush()
 
@@ -202,21 +202,22 @@ def split_groups(session: Session, organization_id: str, route: str, now: dateti
         notification.status, notification.due_at, notification.updated_at = "failed", None, now
         notification.error = "the route no longer groups alerts: each one is sent separately"
         alerts = select(NotifiedAlert).where(NotifiedAlert.notification == notification.id)
-        own: dict[uuid.UUID, Notification] = {}
+        by_alert: dict[uuid.UUID, Notification] = {}
         for row in session.scalars(alerts.order_by(NotifiedAlert.position)).all():
-            if row.alert_id not in own:
-                own[row.alert_id] = new_notification(
+            if row.alert_id not in by_alert:
+                by_alert[row.alert_id] = new_notification(
                     organization_id, route, str(row.alert_id), now, now
                 )
-                session.add(own[row.alert_id])
+                session.add(by_alert[row.alert_id])
                 session.flush()  # so that their positions are in the order of the alerts
-            row.notification = own[row.alert_id].id
+            row.notification = by_alert[row.alert_id].id
 
 
 def bodies_of(session: Session, notification: Notification) -> list[dict[str, Any]]:
     """Return the newest body of each alert in a notification, in the order of the alerts."""
     query = select(NotifiedAlert).where(NotifiedAlert.notification == notification.id)
     rows = session.scalars(query.order_by(NotifiedAlert.position))
+    # A later body of an alert replaces the earlier one, but keeps its place.
     return list({row.alert_id: json.loads(row.body) for row in rows}.values())
 
 

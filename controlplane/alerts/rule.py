@@ -1,4 +1,4 @@
-"""An alert rule: a condition, its severity, and how long it must be active. Pure.
+"""An alert rule: a condition, its severity, and how long it must be active.
 
 A rule that an organization sets replaces the default rule with the same name. At a location, a rule
 of the location replaces the organization's rule with the same name.
@@ -106,7 +106,7 @@ def parse_version(text: str) -> tuple[int, ...]:
         digits = part[: len(part) - len(part.lstrip("0123456789"))]
         if not digits:
             break
-        numbers.append(int(digits[:9]))
+        numbers.append(int(digits[:9]))  # int() refuses thousands of digits
         if digits != part:
             break
     while len(numbers) > 1 and numbers[-1] == 0:

@@ -1,4 +1,4 @@
-"""The alert rules: which alerts of a location fire and resolve. Pure: no input or output.
+"""The alert rules: which alerts of a location fire and resolve. All functions are pure.
 
 Each condition (`rule.Condition`) belongs to a device, except ``site_outage``, which belongs to a
 location. Each evaluation finds a condition active, inactive or unknown.
@@ -179,7 +179,7 @@ def evaluate(
 
     location, is_outage = Key(None, "site_outage"), False
     if location.condition in rules.by_name:
-        value = _site_outage(facts, states.get(location, NO_STATE), rules)
+        value = _site_outage_value(facts, states.get(location, NO_STATE), rules)
         is_outage = step(location, value).needs_attention
     else:
         transitions += _resolve_now(location, states.get(location, NO_STATE), now)
@@ -206,20 +206,24 @@ def advance(
     state = _update(state, value, now)
     inactive_since = state.inactive_since if state.is_firing else None
     if inactive_since is not None and now - inactive_since >= rules.resolve_after:
-        transitions.append(Transition(key, False, True, inactive_since))
+        transitions.append(Transition(key, is_flapping=False, is_resolved=True, at=inactive_since))
         state = replace(state, is_firing=False, inactive_since=None)
     if state.is_flapping and now - state.changes[-1] >= HOUR:
-        transitions.append(Transition(key, True, True, state.changes[-1]))
+        transitions.append(
+            Transition(key, is_flapping=True, is_resolved=True, at=state.changes[-1])
+        )
         state = replace(state, is_flapping=False)
     if not may_fire:
         return state, transitions
     if not state.is_flapping and _flaps(state, now):
-        transitions.append(Transition(key, True, False, state.changes[0]))
+        transitions.append(
+            Transition(key, is_flapping=True, is_resolved=False, at=state.changes[0])
+        )
         state = replace(state, is_flapping=True)
     active_since = None if state.is_firing or state.is_flapping else state.active_since
     fire_after = rules.fire_after_of(key.condition)
     if active_since is not None and now - active_since >= fire_after:
-        transitions.append(Transition(key, False, False, active_since))
+        transitions.append(Transition(key, is_flapping=False, is_resolved=False, at=active_since))
         state = replace(state, is_firing=True, inactive_since=None)
     return state, transitions
 
@@ -231,11 +235,14 @@ def _update(state: ConditionState, value: Value, now: datetime) -> ConditionStat
     changes = state.changes
     if is_active != state.is_active:
         changes = (*changes, now)[-CHANGES:]
+    inactive_since = None
+    if state.is_firing and not is_active:
+        inactive_since = state.inactive_since or now
     return replace(
         state,
         is_active=is_active,
         active_since=(state.active_since or now) if is_active else None,
-        inactive_since=None if is_active or not state.is_firing else state.inactive_since or now,
+        inactive_since=inactive_since,
         changes=changes,
     )
 
@@ -246,9 +253,10 @@ def _flaps(state: ConditionState, now: datetime) -> bool:
 
 def _resolve_now(key: Key, state: ConditionState, now: datetime) -> Iterable[Transition]:
     if state.is_firing:
-        yield Transition(key, False, True, state.inactive_since or now)
+        at = state.inactive_since or now
+        yield Transition(key, is_flapping=False, is_resolved=True, at=at)
     if state.is_flapping:
-        yield Transition(key, True, True, now)
+        yield Transition(key, is_flapping=True, is_resolved=True, at=now)
 
 
 def _device_keys(states: States, facts: Facts) -> list[Key]:
@@ -260,30 +268,32 @@ def _device_keys(states: States, facts: Facts) -> list[Key]:
     keys |= {Key(each, "offline") for each in facts.offline}
     keys |= {Key(each, "broken") for each in facts.broken}
     keys |= {Key(each, name) for name, devices in facts.active.items() for each in devices}
-    return sorted(keys, key=lambda key: (str(key[0]), key.condition != "offline", key.condition))
+    return sorted(
+        keys, key=lambda key: (str(key.instance_id), key.condition != "offline", key.condition)
+    )
 
 
 def _value(key: Key, condition: str, facts: Facts) -> Value:
     if condition == "offline":
-        return _offline(key.instance_id, facts)
+        return _offline_value(key.instance_id, facts)
     active = facts.broken if condition == "broken" else facts.active.get(key.condition, ())
     if key.instance_id not in active:
         return Value.INACTIVE
     if key.instance_id in facts.in_maintenance:
         return Value.UNKNOWN
     if condition == "no_report_for" and key.instance_id in facts.not_online:
-        return _offline(key.instance_id, facts)
+        return _offline_value(key.instance_id, facts)
     return Value.ACTIVE
 
 
-def _offline(instance_id: UUID | None, facts: Facts) -> Value:
+def _offline_value(instance_id: UUID | None, facts: Facts) -> Value:
     if instance_id not in facts.not_online:
         return Value.INACTIVE
     is_known = instance_id in facts.offline and facts.can_detect_offline
     return Value.ACTIVE if is_known else Value.UNKNOWN
 
 
-def _site_outage(facts: Facts, state: ConditionState, rules: Rules) -> Value:
+def _site_outage_value(facts: Facts, state: ConditionState, rules: Rules) -> Value:
     offline = facts.offline if facts.can_detect_offline else {}
     is_active = (
         is_enough(len(offline), facts.devices)

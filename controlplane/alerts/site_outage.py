@@ -1,4 +1,4 @@
-"""How many devices must be offline for a site outage (rule 5 of `alerts.rules`). Pure."""
+"""How many devices must be offline for a site outage (rule 5 of `alerts.rules`)."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence

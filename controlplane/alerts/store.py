@@ -72,7 +72,7 @@ def record_transition(
         detail: further text for users about an alert that fires.
     """
     if transition.is_resolved:
-        alert = open_alert(
+        alert = _find_open_alert(
             session, location_key, transition.key, is_flapping=transition.is_flapping
         )
         if alert is None:
@@ -98,7 +98,7 @@ def record_transition(
     return alert
 
 
-def open_alert(
+def _find_open_alert(
     session: Session, location_key: LocationKey, key: Key, *, is_flapping: bool
 ) -> Alert | None:
     return session.scalars(

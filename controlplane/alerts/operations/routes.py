@@ -3,7 +3,6 @@
 import json
 import re
 import uuid
-from datetime import UTC
 from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from controlplane.accounts.members.rules import require_owner
 from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.names import require_known
 from controlplane.accounts.users import require_email
+from controlplane.alerts.messages import json_time
 from controlplane.alerts.notifications import Route, add_alert, split_groups
 from controlplane.alerts.operations import messages
 from controlplane.alerts.operations.alerts import PREFIX as ALERTS
@@ -33,12 +33,12 @@ ROUTING_KEY: Final = re.compile(r"(eu:)?[A-Za-z0-9]{32}")
 
 
 def route_operations() -> tuple[Procedure, ...]:
-    write = partial(procedure, writes=True, requires_session=True)
+    writing = partial(procedure, writes=True, requires_session=True)
     return (
         procedure(PREFIX, routes, requires_session=True),
-        write(f"{PREFIX}/set", set_route),
-        write(f"{PREFIX}/remove", remove_route),
-        write(f"{PREFIX}/test", test_route),
+        writing(f"{PREFIX}/set", set_route),
+        writing(f"{PREFIX}/remove", remove_route),
+        writing(f"{PREFIX}/test", test_route),
     )
 
 
@@ -56,14 +56,14 @@ def set_route(context: RequestContext, body: messages.RouteRequest) -> messages.
     """Add or change a route. If the target of a webhook is set, the webhook gets a new secret."""
     require_owner(context)
     require_known(context, body.locations)
-    row = _new(context) if body.id is None else _route(context, body.id)
+    row = _new_route(context) if body.id is None else _route(context, body.id)
     secret = None
     if body.kind != row.kind or body.target is not None:
         target = _target(context, body)
         secret = new_secret() if body.kind == "webhook" else None
         row.target, row.secret = target, secret or ""
     if body.digest and body.kind != "email":
-        raise invalid_field("digest", "is only possible for e-mail")
+        raise invalid_field("digest", "must be false: only e-mail routes can send a digest")
     if body.group_minutes and body.kind == "pagerduty":
         raise invalid_field("groupMinutes", "must be 0: PagerDuty groups alerts itself")
     was_grouped = row.is_digest or bool(row.group_minutes)
@@ -96,7 +96,6 @@ def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messag
     if not row.is_enabled:
         raise conflict("route_disabled", "the route is disabled: enable it first")
     alert_id = uuid.uuid4()
-    now = context.now.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     origin = context.settings.origin
     content = {
         "type": "alert.test",
@@ -110,7 +109,7 @@ def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messag
         "argument": "",
         "severity": "info",
         "flapping": False,
-        "since": now,
+        "since": json_time(context.now),
         "until": None,
         "detail": "",
         "url": None if origin is None else f"{origin}/#/alerts",
@@ -125,10 +124,13 @@ def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messag
     return messages.Queued(notification_id=notified.notification)
 
 
-def _new(context: RequestContext) -> AlertRoute:
+def _new_route(context: RequestContext) -> AlertRoute:
     query = select(func.count()).where(AlertRoute.organization_id == context.organization_id)
     if (context.session.scalar(query) or 0) >= ROUTES_MAX:
-        raise conflict("too_many_routes", f"an organization can have at most {ROUTES_MAX} routes")
+        raise conflict(
+            "too_many_routes",
+            f"an organization can have at most {ROUTES_MAX} routes. Remove one first",
+        )
     return AlertRoute(
         organization_id=context.organization_id, id=str(uuid.uuid4()), kind="", secret=""
     )
@@ -162,7 +164,7 @@ def _addresses(context: RequestContext, target: str) -> str:
         raise ValueError("the service has no SMTP server, so it cannot send e-mail")
     addresses = [require_email(each) for each in target.split(",")]
     if len(addresses) > ADDRESSES_MAX:
-        raise ValueError(f"can have at most {ADDRESSES_MAX} addresses")
+        raise ValueError(f"must have at most {ADDRESSES_MAX} addresses")
     return ",".join(addresses)
 
 

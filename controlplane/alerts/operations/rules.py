@@ -31,11 +31,11 @@ RULES_MAX: Final = 500
 
 
 def rule_operations() -> tuple[Procedure, ...]:
-    write = partial(procedure, writes=True, requires_session=True)
+    writing = partial(procedure, writes=True, requires_session=True)
     return (
         procedure(PREFIX, rules),
-        write(f"{PREFIX}/set", set_rule),
-        write(f"{PREFIX}/remove", remove_rule),
+        writing(f"{PREFIX}/set", set_rule),
+        writing(f"{PREFIX}/remove", remove_rule),
     )
 
 
@@ -78,7 +78,9 @@ def set_rule(context: RequestContext, body: messages.RuleRequest) -> messages.Ru
     is_new = context.session.get(AlertRule, key) is None
     names = context.session.scalars(select(AlertRule.name).where(is_own).limit(RULES_MAX)).all()
     if is_new and len(names) >= RULES_MAX:
-        raise conflict("too_many_rules", f"an organization can set at most {RULES_MAX} rules")
+        raise conflict(
+            "too_many_rules", f"an organization can set at most {RULES_MAX} rules. Remove one first"
+        )
     minutes = body.for_minutes
     row = AlertRule(
         organization_id=context.organization_id,

@@ -30,11 +30,11 @@ PREFIX: Final = f"{ALERTS}/silences"
 
 
 def silence_operations() -> tuple[Procedure, ...]:
-    write = partial(procedure, writes=True, refusals=("foreign_location", "manager_required"))
+    writing = partial(procedure, writes=True, refusals=("foreign_location", "manager_required"))
     return (
         procedure(PREFIX, silences),
-        write(f"{PREFIX}/add", add_silence),
-        write(f"{PREFIX}/end", end_silence),
+        writing(f"{PREFIX}/add", add_silence),
+        writing(f"{PREFIX}/end", end_silence),
     )
 
 
@@ -98,7 +98,8 @@ def end_silence(
         raise not_found("silence")
     _require_access(context, row.location_id)
     if row.until > context.now:
-        row.since, row.until = min(row.since, context.now), context.now
+        row.since = min(row.since, context.now)  # a planned silence has not begun
+        row.until = context.now
         context.note(Event("silence.end", Subject("silence", str(row.id)), describe(row)))
     return _record(row)
 

@@ -48,7 +48,7 @@ def _events(location: WeekLocation, week: Week, step_s: int) -> Iterator[Event]:
     monitoring = Monitoring(BEGINS, BEGINS)
     for index, at in enumerate(ticks):
         now = time_at(at)
-        monitoring = monitoring.check(now, timedelta(seconds=60))
+        monitoring = monitoring.after_evaluation(now, timedelta(seconds=60))
         with_state = {key.instance_id for key in states}
         bound = []
         for device, last, flags in zip(
