@@ -21,21 +21,19 @@ def chart(context: RequestContext, body: messages.FiguresQuery) -> messages.Char
 def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sales:
     """Return the figures of a period, and the net of the period before."""
     query = question(context, body)
-    before = {
-        currency.currency: currency.figures.net_cents for currency in figures_part(query.previous)
-    }
-    return messages.Sales(
-        windows=query.windows,
-        currencies=tuple(
+    previous_nets = {each.currency: each.figures.net_cents for each in figures_part(query.previous)}
+    currencies = []
+    for each in figures_part(query):
+        previous_net = previous_nets.get(each.currency, 0)
+        currencies.append(
             messages.CurrencySales(
-                currency=currency.currency,
-                figures=currency.figures,
-                previous_net_cents=(previous := before.get(currency.currency, 0)),
-                delta_percent=percent(currency.figures.net_cents - previous, previous),
+                currency=each.currency,
+                figures=each.figures,
+                previous_net_cents=previous_net,
+                delta_percent=percent(each.figures.net_cents - previous_net, previous_net),
             )
-            for currency in figures_part(query)
-        ),
-    )
+        )
+    return messages.Sales(windows=query.windows, currencies=tuple(currencies))
 
 
 def items(context: RequestContext, body: messages.NarrowedQuery) -> messages.Items:
@@ -53,11 +51,9 @@ def reconciliation(
         windows=query.windows,
         currencies=tuple(
             messages.CurrencyReconciliation(
-                currency=currency.currency,
-                methods=currency.methods,
-                coverage=currency.figures.coverage,
+                currency=each.currency, methods=each.methods, coverage=each.figures.coverage
             )
-            for currency in figures_part(query)
+            for each in figures_part(query)
         ),
     )
 
@@ -74,8 +70,8 @@ def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Ve
     return messages.Venues(
         windows=query.windows,
         currencies=tuple(
-            messages.CurrencyVenues(currency=currency.currency, locations=currency.locations)
-            for currency in figures_part(query)
+            messages.CurrencyVenues(currency=each.currency, locations=each.locations)
+            for each in figures_part(query)
         ),
     )
 

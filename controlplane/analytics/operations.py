@@ -18,10 +18,8 @@ def dashboard(context: RequestContext, body: messages.FiguresQuery) -> messages.
         buckets=parts.buckets_part(query),
         windows=current.windows,
         coverage=tuple(
-            messages.CurrencyCoverage(
-                currency=currency.currency, coverage=currency.figures.coverage
-            )
-            for currency in current.currencies
+            messages.CurrencyCoverage(currency=each.currency, coverage=each.figures.coverage)
+            for each in current.currencies
         ),
     )
 

@@ -24,10 +24,10 @@ def summary_period(question: Question) -> messages.SummaryPeriod:
         windows=question.windows,
         currencies=tuple(
             CurrencySummary.model_construct(
-                **{name: getattr(currency, name) for name in CurrencyFigures.model_fields},
-                buckets=tuple(buckets_by_currency.get(currency.currency, ())),
+                **{name: getattr(each, name) for name in CurrencyFigures.model_fields},
+                buckets=tuple(buckets_by_currency.get(each.currency, ())),
             )
-            for currency in figures_part(question)
+            for each in figures_part(question)
         ),
     )
 

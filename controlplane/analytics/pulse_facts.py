@@ -28,19 +28,17 @@ def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
     reader = Reader(context.session, context.caller.organization_id)
     nets, orders = {}, {}
     day_range = DayRange(Days(today - ACTIVITY_DAYS, today), (location.position,))
-    for _location, at, currency, *columns in reader.hours([day_range]):
+    for _location, local_hour, currency, *columns in reader.hours([day_range]):
         sums = HourSums(*columns)
-        nets[currency, at] = sums.gross - sums.discount - sums.refund
-        orders[currency, at] = sums.sale_count
-    incomplete = {
-        (currency, day)
-        for day in (today - 1, today)
-        for (_, currency), movements in reader.ledger(
-            [DayRange(Days(day, day), (location.position,))]
-        ).items()
-        if not (day_coverage := coverage(movements.sums, 0)).sales_complete
-        or not day_coverage.refunds_complete
-    }
+        nets[currency, local_hour] = sums.gross - sums.discount - sums.refund
+        orders[currency, local_hour] = sums.sale_count
+    incomplete = set()
+    for day in (today - 1, today):
+        ledger = reader.ledger([DayRange(Days(day, day), (location.position,))])
+        for (_location, currency), movements in ledger.items():
+            day_coverage = coverage(movements.sums, 0)
+            if not (day_coverage.sales_complete and day_coverage.refunds_complete):
+                incomplete.add((currency, day))
     first_hour = context.session.execute(
         select(func.min(HourRollup.hour)).where(HourRollup.location == location.position)
     ).scalar_one()
@@ -59,7 +57,7 @@ def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
             lambda timestamp: timestamp.astimezone(location.clock.zone).time() <= clock_time,
         ),
         incomplete=incomplete,
-        began=None if first_hour is None else first_hour // HOURS,
+        first_day=None if first_hour is None else first_hour // HOURS,
     )
 
 

@@ -1,5 +1,6 @@
 """Reads rollups from the database for the figures."""
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from controlplane.storage.merchant.columns import uuid_text
 from controlplane.storage.merchant.merchant_tables import PaymentMethod
 from controlplane.storage.statements import in_steps
 
-TRADED: Final = ("gross", "discount", "sale_count", "undone")
+TRADING_COLUMNS: Final = ("gross", "discount", "sale_count", "undone")
 """The columns that `Reader.trading` sums. ``undone`` is the value of all goods of the day's
 sales that were refunded, without fees and tips, whenever the refunds were made.
 """
@@ -39,12 +40,9 @@ class DayRange:
     days: Days
     locations: tuple[int, ...]
 
-    @property
-    def previous(self) -> "DayRange":
-        return DayRange(self.days.previous, self.locations)
-
 
 def day_ranges(days: Mapping[QueryLocation, Days]) -> list[DayRange]:
+    """Group the locations that have the same days."""
     locations_by_days: defaultdict[Days, list[int]] = defaultdict(list)
     for location, local_days in days.items():
         locations_by_days[local_days].append(location.position)
@@ -71,6 +69,7 @@ class Reader:
         self._types = types
 
     def ledger(self, day_ranges: Iterable[DayRange]) -> dict[tuple[int, str], Movements]:
+        """Return the movements by location (position) and currency."""
         ledger: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
         names = self._method_names
         for day_range in day_ranges:
@@ -101,9 +100,9 @@ class Reader:
         by_day: dict[tuple[int, str], HourSums] = {}
         for day_range in day_ranges:
             for day, currency, *sums in self._sum(
-                rollup_tables.DayRollup, ("day", "currency"), day_range, TRADED
+                rollup_tables.DayRollup, ("day", "currency"), day_range, TRADING_COLUMNS
             ):
-                part = HourSums(**dict(zip(TRADED, sums, strict=True)))
+                part = HourSums(**dict(zip(TRADING_COLUMNS, sums, strict=True)))
                 add_part(by_day, (day, currency), part)
         return [(*key, *sums) for key, sums in sorted(by_day.items())]
 
@@ -167,16 +166,18 @@ class Reader:
         The range of `ItemDayRollup` is in days. The range of `ItemSpanRollup` is in spans of
         `SPAN_DAYS` days.
         """
-        first, last = -(-days.first // SPAN_DAYS), (days.last + 1) // SPAN_DAYS - 1
+        # The first and the last span of which all days are in ``days``.
+        first, last = math.ceil(days.first / SPAN_DAYS), (days.last + 1) // SPAN_DAYS - 1
         # The rollup of spans does not contain the payment type.
         if self._types is not None or first > last:
             yield rollup_tables.ItemDayRollup, days
             return
         yield rollup_tables.ItemSpanRollup, Days(first, last)
-        if days.first < first * SPAN_DAYS:
-            yield rollup_tables.ItemDayRollup, Days(days.first, first * SPAN_DAYS - 1)
-        if (last + 1) * SPAN_DAYS <= days.last:
-            yield rollup_tables.ItemDayRollup, Days((last + 1) * SPAN_DAYS, days.last)
+        first_day, last_day = first * SPAN_DAYS, (last + 1) * SPAN_DAYS - 1
+        if days.first < first_day:
+            yield rollup_tables.ItemDayRollup, Days(days.first, first_day - 1)
+        if last_day < days.last:
+            yield rollup_tables.ItemDayRollup, Days(last_day + 1, days.last)
 
     def _sum(
         self,

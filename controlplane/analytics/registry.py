@@ -6,28 +6,30 @@ from typing import Final
 from controlplane.analytics import deprecated, operations, routes
 from controlplane.operation.operation import Area, Procedure, procedure
 
-_row = partial(procedure, refusals={"location_not_found", "foreign_location"}, is_long=True)
-_old = partial(_row, successor=routes.DASHBOARD)
+_operation = partial(procedure, refusals={"location_not_found", "foreign_location"}, is_long=True)
+_deprecated = partial(_operation, successor=routes.DASHBOARD)
 
 ANALYTICS: Final = Area(
     "analytics",
     "Figures of venues: sales, refunds and payments by local days and hours.",
     (
-        _row(routes.DASHBOARD, operations.dashboard),
-        _row(routes.VENUE_FINANCIAL_PULSE, operations.venue_financial_pulse),
-        _old(routes.CHART, deprecated.chart),
-        _old(routes.SALES, deprecated.sales),
-        _old(routes.ITEMS, deprecated.items),
-        _old(routes.RECONCILIATION, deprecated.reconciliation),
-        _old(routes.TREND, deprecated.trend),
-        _old(routes.VENUES, deprecated.venues),
-        _row(routes.VENUE_PULSE, deprecated.venue_pulse, successor=routes.VENUE_FINANCIAL_PULSE),
+        _operation(routes.DASHBOARD, operations.dashboard),
+        _operation(routes.VENUE_FINANCIAL_PULSE, operations.venue_financial_pulse),
+        _deprecated(routes.CHART, deprecated.chart),
+        _deprecated(routes.SALES, deprecated.sales),
+        _deprecated(routes.ITEMS, deprecated.items),
+        _deprecated(routes.RECONCILIATION, deprecated.reconciliation),
+        _deprecated(routes.TREND, deprecated.trend),
+        _deprecated(routes.VENUES, deprecated.venues),
+        _operation(
+            routes.VENUE_PULSE, deprecated.venue_pulse, successor=routes.VENUE_FINANCIAL_PULSE
+        ),
     ),
 )
 REPORTS: Final = Area(
     "reports",
     "The figures of a period and of the period before, as one report.",
-    (_row(routes.FINANCIAL_SUMMARY, operations.financial_summary),),
+    (_operation(routes.FINANCIAL_SUMMARY, operations.financial_summary),),
 )
 OPERATIONS: Final[dict[str, Procedure]] = {
     operation.path: operation

@@ -29,6 +29,7 @@ def sales_table(context: RequestContext, body: FiguresQuery) -> str:
     """
     rows: list[SaleRow] = []
     for location, days in question(context, body).days.items():
+        # At most one row more than permitted is read, to detect that there are too many.
         rows += _rows(context, location, days, SALES_MAX + 1 - len(rows))
         if len(rows) > SALES_MAX:
             raise invalid_field(

@@ -23,6 +23,7 @@ from controlplane.storage.merchant.rollup_tables import DayRollup, ItemDayRollup
 DAYS_MAX: Final = 92
 """Maximum number of days of a query by these groupings, which reads every sale of these days."""
 DAY_US: Final = 86_400_000_000
+"""A day in microseconds. The tables store times in microseconds since 1970-01-01."""
 UTC_MARGIN_DAYS: Final = 2
 """Days added before and after local days, so that a range of UTC days surely contains them."""
 _ROLLUPS: Final[dict[type, Any]] = {DaySums: DayRollup, ItemSums: ItemDayRollup}

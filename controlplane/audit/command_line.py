@@ -18,6 +18,7 @@ from controlplane.storage.tables import ApiKey
 
 
 def note_new_key(session: Session, key_id: UUID, now: datetime) -> None:
+    """Add the audit entry of an API key that this transaction creates."""
     session.flush()
     key = session.get_one(ApiKey, key_id)
     event = Event("key.create", key_subject(key), describe_grant(key))
@@ -25,6 +26,7 @@ def note_new_key(session: Session, key_id: UUID, now: datetime) -> None:
 
 
 def note_new_retail_key(session: Session, key_id: UUID, environment: str, now: datetime) -> None:
+    """Add the audit entry of an API key of the retail API that this transaction creates."""
     session.flush()
     key = session.get_one(RetailKey, key_id)
     event = Event("retail_key.create", retail_key_subject(key), environment)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from controlplane.storage.audit_tables import AuditEntry
@@ -29,10 +29,13 @@ class AuditFilters:
 def entries(
     session: Session, organization_id: str | None, filters: AuditFilters, limit: int | None = None
 ) -> Sequence[AuditEntry]:
-    """Return the entries of an organization. None selects entries without an organization."""
+    """Return the entries of an organization. None selects entries without an organization.
+
+    Without ``limit``, all entries that match the filters are returned.
+    """
     query = select(AuditEntry).where(AuditEntry.organization_id == organization_id)
     query = query.where(*_conditions(filters)).order_by(AuditEntry.position.desc())
-    return session.scalars(_cut(query, limit)).all()
+    return session.scalars(query.limit(limit)).all()
 
 
 def _conditions(filters: AuditFilters) -> list[ColumnElement[bool]]:
@@ -47,7 +50,3 @@ def _conditions(filters: AuditFilters) -> list[ColumnElement[bool]]:
     if filters.before is not None:
         conditions.append(AuditEntry.position < filters.before)
     return conditions
-
-
-def _cut(query: Select[AuditEntry], limit: int | None) -> Select[AuditEntry]:
-    return query if limit is None else query.limit(limit)

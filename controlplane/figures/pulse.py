@@ -31,7 +31,7 @@ class PulseFacts:
         this_hour: net of this hour until now, by currency.
         hour_yesterday: net of the same hour of yesterday until the same local time, by currency.
         incomplete: pairs of a currency and a day with incomplete data.
-        began: the day of the first sale or refund, or None if there is none.
+        first_day: the day of the first sale or refund, or None if there is none.
     """
 
     location_id: str
@@ -42,7 +42,7 @@ class PulseFacts:
     this_hour: Mapping[str, int]
     hour_yesterday: Mapping[str, int]
     incomplete: Collection[tuple[str, int]]
-    began: int | None
+    first_day: int | None
 
     @property
     def today(self) -> int:
@@ -54,7 +54,9 @@ def pulse(facts: PulseFacts) -> VenuePulse:
     currencies = {facts.currency, *recent, *facts.this_hour, *facts.hour_yesterday}
     return VenuePulse(
         location_id=facts.location_id,
-        activity_complete=facts.began is not None and facts.began <= facts.today - ACTIVITY_DAYS,
+        activity_complete=(
+            facts.first_day is not None and facts.first_day <= facts.today - ACTIVITY_DAYS
+        ),
         currencies=tuple(_currency(currency, facts) for currency in sorted(currencies)),
         activity=activity(facts),
     )
@@ -75,9 +77,10 @@ def activity(facts: PulseFacts) -> tuple[Activity, ...]:
 
 
 def _currency(currency: str, facts: PulseFacts) -> PulseCurrency:
-    now = facts.hour % HOURS
-    points = [*_hours(currency, facts.today, facts)[:now], facts.this_hour.get(currency, 0)]
-    yesterday = sum(_hours(currency, facts.today - 1, facts)[:now])
+    hour = facts.hour % HOURS
+    whole_hours = _hourly_nets(currency, facts.today, facts)[:hour]
+    points = [*whole_hours, facts.this_hour.get(currency, 0)]
+    yesterday = sum(_hourly_nets(currency, facts.today - 1, facts)[:hour])
     yesterday += facts.hour_yesterday.get(currency, 0)
     complete = (currency, facts.today) not in facts.incomplete
     return PulseCurrency(
@@ -102,9 +105,9 @@ def _peak(currency: str, facts: PulseFacts) -> list[int]:
         for day in range(facts.today - WEEK, facts.today - ACTIVITY_DAYS - 1, -WEEK)
         if any((currency, day * HOURS + hour) in facts.nets for hour in range(HOURS))
     ]
-    hours = [_hours(currency, day, facts) for day in days]
-    return max(hours, key=sum, default=[])
+    nets_of_days = [_hourly_nets(currency, day, facts) for day in days]
+    return max(nets_of_days, key=sum, default=[])
 
 
-def _hours(currency: str, day: int, facts: PulseFacts) -> list[int]:
+def _hourly_nets(currency: str, day: int, facts: PulseFacts) -> list[int]:
     return [facts.nets.get((currency, day * HOURS + hour), 0) for hour in range(HOURS)]
