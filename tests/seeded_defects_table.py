@@ -321,8 +321,8 @@ DEFECTS: Final = (
     Defect(
         "money", "the smallest remainders of a discount get the cents that are left over",
         "controlplane/figures/money.py",
-        "key=lambda at: (-(amount * weights[at] % weight_sum), at)",
-        "key=lambda at: (amount * weights[at] % weight_sum, at)",
+        "key=lambda i: (-(amount * weights[i] % weight_sum), i)",
+        "key=lambda i: (amount * weights[i] % weight_sum, i)",
         "tests/unit/controlplane/figures/test_money.py",
     ),
     Defect(

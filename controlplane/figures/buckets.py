@@ -25,7 +25,7 @@ def buckets(locations: Iterable[QueryLocation], rows: Iterable[HourRow]) -> dict
     ids = {location.position: location.location_id for location in locations}
     dates: dict[int, str] = {}
     by_currency: defaultdict[str, list[Bucket]] = defaultdict(list)
-    for location, hour, currency, gross, discount, sales, refund, refunds, undone in rows:
+    for location, hour, currency, gross, discount, sale_count, refund, refund_count, undone in rows:
         day = hour // HOURS
         if (local_date := dates.get(day)) is None:
             local_date = dates[day] = date_of(day).isoformat()
@@ -40,8 +40,8 @@ def buckets(locations: Iterable[QueryLocation], rows: Iterable[HourRow]) -> dict
                 "refundCents": refund,
                 "netCents": sale - refund,
                 "tradingRevenueCents": sale - undone,
-                "saleCount": sales,
-                "refundCount": refunds,
+                "saleCount": sale_count,
+                "refundCount": refund_count,
             }
         )
     return by_currency

@@ -66,7 +66,7 @@ def window(location: QueryLocation, days: Days) -> records.Window:
         time_zone=location.clock.name,
         fell_back_to_utc=location.clock.fell_back,
         intervals=tuple(
-            records.Interval(start_utc=_text(start), end_utc=_text(end))
+            records.Interval(start_utc=_utc_text(start), end_utc=_utc_text(end))
             for start, end in intervals(location.clock.zone, days.first, days.last)
         ),
     )
@@ -219,5 +219,5 @@ def _includes(location: QueryLocation, currency: str, ledger: Collection[LedgerK
     return location.currency == currency or (location.position, currency) in ledger
 
 
-def _text(timestamp: datetime) -> str:
+def _utc_text(timestamp: datetime) -> str:
     return timestamp.isoformat().replace("+00:00", "Z")

@@ -74,7 +74,7 @@ def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
     A day that the zone skipped has no interval.
     """
     open_intervals: list[Interval] = []
-    first_at: datetime | None = None
+    opened_at: datetime | None = None
     opens, ends = _turns(zone, from_day), _turns(zone, to_day + 1)
     # ``is_open``: clocks show ``from_day`` or a later day. ``is_over``: they show a day after
     # ``to_day``.
@@ -83,10 +83,10 @@ def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
         is_open ^= timestamp in opens
         is_over ^= timestamp in ends
         if is_open and not is_over:
-            first_at = first_at or timestamp
-        elif first_at is not None:
-            open_intervals.append((first_at, timestamp))
-            first_at = None
+            opened_at = opened_at or timestamp
+        elif opened_at is not None:
+            open_intervals.append((opened_at, timestamp))
+            opened_at = None
     return tuple(open_intervals)
 
 

@@ -55,9 +55,9 @@ def split(amount: int, weights: Sequence[int]) -> list[int]:
     if weight_sum == 0:
         return [amount, *[0] * (len(weights) - 1)]
     parts = [amount * weight // weight_sum for weight in weights]
-    order = sorted(range(len(weights)), key=lambda at: (-(amount * weights[at] % weight_sum), at))
-    for at in order[: amount - sum(parts)]:
-        parts[at] += 1
+    order = sorted(range(len(weights)), key=lambda i: (-(amount * weights[i] % weight_sum), i))
+    for i in order[: amount - sum(parts)]:
+        parts[i] += 1
     return parts
 
 

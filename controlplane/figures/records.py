@@ -11,7 +11,11 @@ from typing_extensions import TypedDict
 from agent.wire import limits
 from agent.wire.base import Absent, Array, Count, Number, Tolerant
 
-Cents = Annotated[int, Field(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)]
+_Integer = Annotated[int, Field(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)]
+Cents = _Integer
+"""An amount in minor units of its currency."""
+Milli = _Integer
+"""A quantity in thousandths of its unit."""
 LocalHour = Annotated[int, Field(ge=0, le=23)]
 PaymentType = Literal["cash", "card", "wallet", "mixed", "other"]
 """How a sale is paid: by one type of payment method, or by several ("mixed")."""
@@ -19,7 +23,7 @@ PaymentType = Literal["cash", "card", "wallet", "mixed", "other"]
 
 class Quantity(Tolerant):
     quantity_unit: str | None
-    quantity_milli: Cents
+    quantity_milli: Milli
     line_count: Count
 
 
@@ -42,6 +46,12 @@ class Coverage(Tolerant):
 
 
 class Figures(Tolerant):
+    """Sums of sales and refunds.
+
+    ``refundCents`` is the amount of refunded goods. ``refundAmountCents`` also includes refunded
+    fees and tips.
+    """
+
     gross_cents: Cents
     discount_cents: Cents
     sale_cents: Cents
@@ -98,9 +108,12 @@ class LocationFigures(Tolerant):
     share_percent: Number | None
 
 
-# A bucket is a dictionary with the field names of the API, because a reply can contain tens of
-# thousands of buckets. A model would take fifteen times as long to create.
 class Bucket(TypedDict):
+    """Sums of one local hour at one location."""
+
+    # It is a dictionary with the field names of the API, because a reply can contain tens of
+    # thousands of buckets. A model would take fifteen times as long to create.
+
     locationId: str
     localDate: str
     localHour: LocalHour
@@ -124,23 +137,24 @@ class CurrencySummary(CurrencyFigures):
     buckets: Array[Bucket]
 
 
-# Like a bucket, an item is a dictionary: a reply can contain 500 items for each currency.
 class Item(TypedDict):
     """Sums of one article. The contract does not define this record.
 
     If all fields except the sums are null, it is unknown what was sold.
     """
 
+    # Like a bucket, it is a dictionary: a reply can contain 500 items for each currency.
+
     goodId: str | None
     variationId: str | None
     name: str | None
     quantityUnit: str | None
-    quantityMilli: Cents
+    quantityMilli: Milli
     lineCount: Count
     grossCents: Cents
     discountCents: Cents
     saleCents: Cents
-    refundedQuantityMilli: Cents
+    refundedQuantityMilli: Milli
     refundCents: Cents
     netCents: Cents
     sharePercent: Number | None
@@ -158,10 +172,14 @@ class TradingDay(Tolerant):
 
 
 class Point(Tolerant):
+    """The net of one hour of a day."""
+
     cents: Cents
 
 
 class PulseCurrency(Tolerant):
+    """The pulse of a location in one currency. ``peakPoints`` are the points of the best day."""
+
     currency: str
     today_cents: Cents
     yesterday_cents: Cents

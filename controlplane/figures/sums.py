@@ -74,15 +74,12 @@ Key = TypeVar("Key", bound=Hashable)
 Sums = TypeVar("Sums", HourSums, DaySums, UnitSums, ItemSums)
 
 
-def plus(one: Sums, other: Sums) -> Sums:
-    return type(one)(*map(add, one, other))
-
-
 def add_part(sums: dict[Key, Sums], key: Key, part: Sums) -> None:
     """Add ``part`` to the sums of ``key``."""
     previous = sums.get(key)
-    sums[key] = part if previous is None else plus(previous, part)
+    sums[key] = part if previous is None else type(part)(*map(add, previous, part))
 
 
 def total(sum_type: type[Sums], parts: Iterable[Sums]) -> Sums:
+    """Return the sums of all parts, field by field."""
     return sum_type(*map(sum, zip(*parts, strict=True)))

@@ -10,6 +10,7 @@ Period = Literal["today", "yesterday", "last7", "thisMonth", "custom"]
 DAYS_MAX: Final = 366
 DATE_MIN: Final = date(1971, 1, 1)
 DATE_MAX: Final = date(2999, 12, 31)
+"""The first and the last date of the period custom."""
 
 
 class PeriodError(ValueError):
@@ -34,12 +35,12 @@ class Days:
     @property
     def previous(self) -> "Days":
         """Return the previous period. It ends directly before this period, and is equally long."""
-        return Days(2 * self.first - self.last - 1, self.first - 1)
+        return Days(self.first - self.count, self.first - 1)
 
     @property
     def hours(self) -> tuple[int, int]:
         """Return the first and the last local hour of these days."""
-        return self.first * HOURS, self.last * HOURS + HOURS - 1
+        return self.first * HOURS, (self.last + 1) * HOURS - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,12 @@ def period_days(query: PeriodQuery, clock: Clock, now: datetime) -> Days:
     if query.period == "custom":
         return _custom_days(query)
     today = hour_of(now, clock.zone) // HOURS
-    # The default of `get` is the period thisMonth.
     first, last = {
         "today": (today, today),
         "yesterday": (today - 1, today - 1),
         "last7": (today - 6, today),
-    }.get(query.period, (day_of(date_of(today).replace(day=1)), today))
+        "thisMonth": (day_of(date_of(today).replace(day=1)), today),
+    }[query.period]
     return Days(first, last)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from controlplane.figures.local_time import HOURS
 from controlplane.figures.money import milli
-from controlplane.figures.sums import DaySums, HourSums, ItemSums, Sums, UnitSums, plus
+from controlplane.figures.sums import DaySums, HourSums, ItemSums, Sums, UnitSums, add_part
 from controlplane.merchant.sales import LineRow, NewRefund, NewSale, SaleMoney
 from controlplane.storage.merchant.rollup_tables import (
     ROLLUPS,
@@ -61,8 +61,7 @@ class Contributions:
         self._sums: dict[Any, dict[Key, Any]] = {rollup: {} for rollup in ROLLUPS}
 
     def add(self, rollup: Any, key: Key, sums: Sums) -> None:
-        sums_before = self._sums[rollup].get(key)
-        self._sums[rollup][key] = sums if sums_before is None else plus(sums_before, sums)
+        add_part(self._sums[rollup], key, sums)
 
     def add_item(self, rollup_key: RollupKey, snapshot: int, sums: ItemSums) -> None:
         location, day, currency = rollup_key.location_day
@@ -82,8 +81,10 @@ def of_sale(
     rollup_key: RollupKey, sale: NewSale, money: SaleMoney, rows: Sequence[LineRow]
 ) -> Contributions:
     """Return the sums that a completed sale adds. ``rows`` are the rows of its lines."""
-    contributions, discount = Contributions(), money.gross - money.total
-    contributions.add(HourRollup, rollup_key.hour_key, HourSums(money.gross, discount, 1))
+    contributions = Contributions()
+    discount = money.gross - money.total
+    hour_sums = HourSums(gross=money.gross, discount=discount, sale_count=1)
+    contributions.add(HourRollup, rollup_key.hour_key, hour_sums)
     is_missing = sale.lines is None
     sums = DaySums(
         gross=money.gross,
@@ -104,9 +105,14 @@ def of_sale(
     for line, row in zip(sale.lines or (), rows, strict=True):
         quantity = milli(line.quantity, line.article.exponent)
         unit_key = (*rollup_key.location_day, rollup_key.payment_type, line.article.unit or NO_UNIT)
-        contributions.add(UnitRollup, unit_key, UnitSums(quantity, 1))
-        item = ItemSums(quantity, 1, row.gross, row.discount + row.share)
-        contributions.add_item(rollup_key, row.snapshot, item)
+        contributions.add(UnitRollup, unit_key, UnitSums(quantity_milli=quantity, line_count=1))
+        item_sums = ItemSums(
+            quantity_milli=quantity,
+            line_count=1,
+            gross=row.gross,
+            discount=row.discount + row.share,
+        )
+        contributions.add_item(rollup_key, row.snapshot, item_sums)
     return contributions
 
 

@@ -34,7 +34,7 @@ def name_location(session: Session, location_key: LocationKey, name: str, now: d
     """Set the name of a location. Creates the row of the location if it is missing."""
     if session.get(Organization, location_key[0]) is None:
         name_organization(session, location_key[0], location_key[0], now)
-    _location(session, location_key, now).name = name
+    _lock_location(session, location_key, now).name = name
 
 
 def set_zone(session: Session, location_key: LocationKey, zone: str | None, now: datetime) -> bool:
@@ -47,7 +47,7 @@ def set_zone(session: Session, location_key: LocationKey, zone: str | None, now:
         True if the zone changed and the location has a currency. A location without a currency has
         no figures.
     """
-    location = _location(session, location_key, now)
+    location = _lock_location(session, location_key, now)
     if location.zone == zone:
         return False
     location.zone = zone
@@ -83,7 +83,7 @@ def valid_zone(zone: str | None) -> str | None:
     return None if clock.fell_back else clock.name
 
 
-def _location(session: Session, location_key: LocationKey, now: datetime) -> Location:
+def _lock_location(session: Session, location_key: LocationKey, now: datetime) -> Location:
     """Lock and return the row of a location. If it is missing, create it without a currency."""
     query = select(Location).where(
         Location.organization_id == location_key[0], Location.id == location_key[1]

@@ -18,6 +18,7 @@ from controlplane.storage.merchant import rollup_tables
 COMPLETED: Final = "s.status = 'completed'"
 REFUNDS: Final = "refunds r JOIN sales s ON s.position = r.sale"
 DATED: Final = f"{COMPLETED} AND r.local_hour IS NOT NULL"
+# The next four are keys of rollups: columns with their SQL expressions (`Summand`).
 SALE_DAY: Final = {"location": "s.location", "day": f"s.local_hour / {HOURS}",
                    "currency": "s.currency", "payment_type": "s.payment_type",
                    "payment_method": "COALESCE(s.payment_method, 0)"}  # fmt: skip
@@ -165,7 +166,7 @@ def sum_query(
         keys: The columns by which the sums are grouped.
         sums: The columns that are summed up.
     """
-    groups = ", ".join(str(at) for at in range(1, len(keys) + 1))
+    groups = ", ".join(str(number) for number in range(1, len(keys) + 1))  # numbers of columns
     queries = []
     for summand, condition in parts:
         columns = [f"{summand.key[name]} AS {name}" for name in keys]

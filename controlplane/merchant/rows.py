@@ -78,14 +78,14 @@ def payment_rows(position: int, sale: NewSale) -> list[Row]:
 def refund_row(
     refund: NewRefund, sale: Sale | NewSale, tax: int | None, hour: int | None, created_at: datetime
 ) -> Row:
-    at = refund.refunded_at
+    refunded_at = refund.refunded_at
     return (
         refund.id.hex,
         refund.sale,
         sale.organization_id,
         sale.location,
         refund.employee,
-        None if at is None else microseconds(at),
+        None if refunded_at is None else microseconds(refunded_at),
         microseconds(created_at),
         hour,
         sale.currency,

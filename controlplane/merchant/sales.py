@@ -188,7 +188,9 @@ def money_of(sale: NewSale, lines: Sequence[LineRow]) -> SaleMoney:
     if sale.lines is None:
         if sale.total is None:
             raise SaleError("a sale without lines needs its total")
-        money = SaleMoney(sale.total + sale.discount, sale.total, sale.total, 0)
+        money = SaleMoney(
+            gross=sale.total + sale.discount, total=sale.total, taxable_amount=sale.total, tax=0
+        )
     else:
         total = sum(line.total for line in lines) - sale.discount
         tax = sum(line.tax or 0 for line in lines)
@@ -218,7 +220,8 @@ def way_of_payment(payments: Sequence[NewPayment]) -> tuple[str, int | None]:
     types = {payment.type for payment in payments}
     methods = {payment.method for payment in payments}
     kind = MIXED if len(types) > 1 else next(iter(types), OTHER)
-    return kind, next(iter(methods)) if len(methods) == 1 else None
+    method = next(iter(methods)) if len(methods) == 1 else None
+    return kind, method
 
 
 def refund_tax(

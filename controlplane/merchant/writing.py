@@ -49,15 +49,16 @@ def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
     lines = line_rows(sale)
     money = money_of(sale, lines)
     kind, method = way_of_payment(sale.payments)
-    hour = _hour(session, sale.location, sale.initiated_at)
+    hour = _local_hour(session, sale.location, sale.initiated_at)
     position = insert_row(session, Sale, sale_row(sale, money, hour, now, now))
     insert_rows(session, SaleLine, line_table_rows(position, lines))
     insert_rows(session, SalePayment, payment_rows(position, sale))
     rollup_key = RollupKey(sale.location, hour, sale.currency, kind, method)
-    if sale.status != COMPLETED:
-        add_up(session, contributions.of_unresolved_order(rollup_key, money.total))
-        return position
-    add_up(session, contributions.of_sale(rollup_key, sale, money, lines))
+    if sale.status == COMPLETED:
+        sums = contributions.of_sale(rollup_key, sale, money, lines)
+    else:
+        sums = contributions.of_unresolved_order(rollup_key, money.total)
+    add_to_rollups(session, sums)
     return position
 
 
@@ -76,8 +77,9 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
     if refund.lines and sum(line.amount for line in refund.lines) != refund.goods:
         raise SaleError("the amounts of the refunded lines do not add up to the refunded goods")
     tax = refund_tax(refund, lines, articles)
-    at = refund.refunded_at
-    hour = None if at is None else _hour(session, sale.location, at)
+    hour = None
+    if refund.refunded_at is not None:
+        hour = _local_hour(session, sale.location, refund.refunded_at)
     position = insert_row(session, Refund, refund_row(refund, sale, tax, hour, now))
     insert_rows(session, RefundLine, refund_line_rows(position, refund))
     session.execute(update(Sale).where(Sale.position == sale.position).values(updated_at=now))
@@ -92,11 +94,11 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
     refund_key = None if hour is None else RollupKey(
         sale.location, hour, sale.currency, refund.payment.type, refund.payment.method
     )  # fmt: skip
-    add_up(session, contributions.of_refund(sale_key, refund_key, refund, tax, items))
+    add_to_rollups(session, contributions.of_refund(sale_key, refund_key, refund, tax, items))
     return position
 
 
-def add_up(session: Session, sums: Contributions) -> None:
+def add_to_rollups(session: Session, sums: Contributions) -> None:
     for rollup, rows in sums.rows():
         add_to_sums(session, rollup, rows)
 
@@ -120,8 +122,8 @@ def article_of(snapshot: LineSnapshot) -> SoldArticle:
     )
 
 
-def _hour(session: Session, location: int, timestamp: datetime) -> int:
-    # Lock the row, so that the time zone does not change before the rollups are written.
+def _local_hour(session: Session, location: int, timestamp: datetime) -> int:
+    # The row is locked, so that the time zone does not change before the rollups are written.
     zone = session.execute(
         select(Location.zone).where(Location.position == location).with_for_update(read=True)
     ).scalar_one()

@@ -110,21 +110,21 @@ def sale_and_rollups_ms(session: Session, sales: int) -> tuple[float, float]:
     from tests.bench.figures.sales import some_sales
 
     sales_ms, rollups_ms = [], []
-    add_up = writing.add_up
+    add_to_rollups = writing.add_to_rollups
 
     def timed(*arguments: Any) -> None:
         began_s = time.process_time()
-        add_up(*arguments)
+        add_to_rollups(*arguments)
         rollups_ms.append((time.process_time() - began_s) * 1000)
 
-    writing.add_up = timed
+    writing.add_to_rollups = timed
     try:
         for sale in some_sales(session, sales):
             began_s = time.process_time()
             writing.add_sale(session, sale, NOW)
             sales_ms.append((time.process_time() - began_s) * 1000)
     finally:
-        writing.add_up = add_up
+        writing.add_to_rollups = add_to_rollups
     return statistics.median(sales_ms), statistics.median(rollups_ms)
 
 
