@@ -42,7 +42,7 @@ def create(
         )
     devices = _devices(context, body)
     able_devices = [device for device in devices if _can_report(device, body.kind)]
-    existing = _existing(context.session, able_devices, body.kind)
+    existing = _existing_requests(context.session, able_devices, body.kind)
     new_devices = [
         device
         for device in able_devices
@@ -52,7 +52,7 @@ def create(
     # it returns that many, the call selects too many devices, and is refused.
     is_cut = body.instance_ids is None and len(devices) > context.settings.pending_requests_max
     _refuse_too_many(context, len(devices) if is_cut else len(new_devices))
-    rows = [_new(context, device, body) for device in new_devices]
+    rows = [_new_row(context, device, body) for device in new_devices]
     context.session.add_all(rows)
     for row in existing.values():
         row.until = max(row.until, body.until)
@@ -124,9 +124,13 @@ def _event(devices: Sequence[Device], body: records.CreatePendingRequest) -> Eve
     return Event("pending_request.create", subject, detail)
 
 
-def _existing(
+def _existing_requests(
     session: Session, devices: Sequence[Device], kind: Kind
 ) -> dict[object, PendingRequest]:
+    """Return the open pending requests of devices, by organization id and instance id.
+
+    All ``devices`` belong to one organization.
+    """
     results: dict[object, PendingRequest] = {}
     for step in in_steps(devices):
         query = select(PendingRequest).where(
@@ -139,7 +143,7 @@ def _existing(
     return results
 
 
-def _refuse_too_many(context: RequestContext, more: int) -> None:
+def _refuse_too_many(context: RequestContext, new_count: int) -> None:
     query = (
         select(func.count())
         .select_from(PendingRequest)
@@ -149,14 +153,14 @@ def _refuse_too_many(context: RequestContext, more: int) -> None:
         )
     )
     limit = context.settings.pending_requests_max
-    if context.session.scalars(query).one() + more > limit:
+    if context.session.scalars(query).one() + new_count > limit:
         raise conflict(
             "too_many_pending_requests",
             f"an organization can have at most {limit} pending requests. Cancel some first",
         )
 
 
-def _new(
+def _new_row(
     context: RequestContext, device: Device, body: records.CreatePendingRequest
 ) -> PendingRequest:
     return PendingRequest(

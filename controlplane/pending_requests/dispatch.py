@@ -52,7 +52,7 @@ class DispatchResult:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """One transaction and its result."""
+    """One transaction of `dispatch_due`. Its functions add their changes to ``result``."""
 
     session: Session
     now: datetime
@@ -65,13 +65,13 @@ def has_due(session: Session, now: datetime, settings: Settings) -> bool:
 
     It is called every few seconds. The query is cheap, because its index is small.
     """
-    return session.execute(_due(now, settings).limit(1)).first() is not None
+    return session.execute(_select_due(now, settings).limit(1)).first() is not None
 
 
 def dispatch_due(session: Session, now: datetime, settings: Settings) -> DispatchResult:
     """Dispatch, expire or close a batch of pending requests that are due."""
     query = (
-        _due(now, settings)
+        _select_due(now, settings)
         .order_by(PendingRequest.updated_at, PendingRequest.position)
         .limit(DISPATCHED_AT_ONCE)
     )
@@ -82,13 +82,13 @@ def dispatch_due(session: Session, now: datetime, settings: Settings) -> Dispatc
     ).all():
         device = session.get(Device, position, with_for_update=True)
         if device is not None:
-            _move(dispatch, pending, device)
+            _advance(dispatch, pending, device)
             result.changed.setdefault(device.organization_id, set()).add(position)
         pending.updated_at = now
     return result
 
 
-def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
+def _select_due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
     is_member = exists().where(
         Membership.user_id == PendingRequest.requester_id,
         Membership.organization_id == PendingRequest.organization_id,
@@ -128,23 +128,24 @@ def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
     )
 
 
-def _move(dispatch: Dispatch, pending: PendingRequest, device: Device) -> None:
+def _advance(dispatch: Dispatch, pending: PendingRequest, device: Device) -> None:
+    """Move a pending request that is due to its next state."""
     session, now = dispatch.session, dispatch.now
     if pending.state == "dispatched":
         _close(session, pending, now)
         return
     requester = caller_of_requester(session, pending.requester_id, pending.organization_id, now)
-    may_request = (
-        requester is not None
-        and requester.can_write
-        and requester.has_access_to(device.location_id)
-    )
-    if device.revoked_at is not None or requester is None or not may_request:
+    if (
+        device.revoked_at is not None
+        or requester is None
+        or not requester.can_write
+        or not requester.has_access_to(device.location_id)
+    ):
         pending.state = "revoked"
     elif pending.until <= now:
         pending.state = "expired"
-    elif (answer := _answered_by(session, pending, device)) is not None:
-        pending.state, pending.request_id = "done", answer
+    elif (request_id := _find_answering_request(session, pending, device)) is not None:
+        pending.state, pending.request_id = "done", request_id
     else:
         _dispatch(dispatch, pending, device, requester)
 
@@ -161,7 +162,9 @@ def _close(session: Session, pending: PendingRequest, now: datetime) -> None:
         pending.state, pending.request_id = "waiting", None
 
 
-def _answered_by(session: Session, pending: PendingRequest, device: Device) -> UUID | None:
+def _find_answering_request(
+    session: Session, pending: PendingRequest, device: Device
+) -> UUID | None:
     """Return the id of a request that answers ``pending``, or None.
 
     It is a request of the same kind that finished after ``pending`` was created.

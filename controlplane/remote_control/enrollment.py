@@ -80,7 +80,7 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
     # have switched to a different organization.
     context.require_access(row.organization_id, row.location_id, "challenge")
     if row.signature is not None:
-        return _repeat(context, row, body.signature)
+        return _repeated_reply(context, row, body.signature)
     if context.now >= row.expires_at:
         raise conflict("challenge_expired", "the challenge has expired: request a new one")
     if not is_signed(row.public_key, row.nonce, body.signature):
@@ -108,7 +108,8 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
     return None if device is None else record_of(EnrollmentRecord, device)
 
 
-def _repeat(context: RequestContext, row: Challenge, signature: str) -> EnrollmentRecord:
+def _repeated_reply(context: RequestContext, row: Challenge, signature: str) -> EnrollmentRecord:
+    """Return the reply for a challenge that was already answered with the same signature."""
     if row.signature != signature or row.binding_id is None:
         raise conflict("challenge_used", "the challenge was already answered: request a new one")
     return record_of(EnrollmentRecord, context.bound_device(row.binding_id))
@@ -187,7 +188,8 @@ def _store_description(context: RequestContext, device: Device, row: Challenge) 
     device.key_id = context.caller.key_id
     device.user_id = context.caller.user_id
     device.organization_id = row.organization_id
-    if device.position is not None and device.location_id != row.location_id:
+    is_new = device.position is None  # until the first flush
+    if not is_new and device.location_id != row.location_id:
         forget_contents(context.session, device, context.now)
         device.severity = device.network_report = device.application_report = None
     device.location_id = row.location_id

@@ -37,7 +37,7 @@ def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> N
     """
     settings, day = context.settings, (context.now - EPOCH) // DAY
     size = payload_bytes + ROW_BYTES
-    for instance, limit, sender in (
+    for instance, limit, sender in (  # the instance "" stands for all devices
         (str(report.instance_id), settings.device_report_bytes, "this device"),
         ("", settings.organization_report_bytes, "this organization"),
     ):

@@ -15,7 +15,7 @@ from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Challenge, Report, Request
 
 ROWS_A_STEP = 200
-CHALLENGES_KEPT = timedelta(days=1)
+CHALLENGE_RETENTION = timedelta(days=1)
 """How long a challenge is kept after its expiry, so that a repeated answer is recognized."""
 
 
@@ -24,7 +24,7 @@ def sweep(session: Session, now: datetime) -> tuple[int, int]:
 
     Returns the number of expired requests and the number of deleted challenges.
     """
-    old = delete(Challenge).where(Challenge.expires_at < now - CHALLENGES_KEPT)
+    old = delete(Challenge).where(Challenge.expires_at < now - CHALLENGE_RETENTION)
     return expire_due(session, now), change_rows(session, old)
 
 

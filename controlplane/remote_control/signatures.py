@@ -38,6 +38,7 @@ def parse_signature(text: str) -> bytes | None:
     if _HEX_SIGNATURE.fullmatch(text) is not None:
         return bytes.fromhex(text)
     try:
+        # The URL-safe alphabet is accepted too, and missing padding ("=").
         standard = text.rstrip("=").replace("-", "+").replace("_", "/").encode("ascii")
         raw = base64.b64decode(standard + b"=" * (-len(standard) % 4), validate=True)
     except (ValueError, binascii.Error):

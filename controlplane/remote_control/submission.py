@@ -38,7 +38,7 @@ from controlplane.remote_control.report_volume import add_volume
 from controlplane.storage.tables import Device, Report, Request
 
 DEPTH_MAX: Final = 64
-"""Maximum depth of lists and objects in a report that is no payload."""
+"""Maximum depth of lists and objects in a report that is not a payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +78,24 @@ def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
     Each combination of kind and outcome has its own schema. ``model`` is the schema of a body of
     any kind and outcome.
     """
-    shapes = [
+    schemas = [
         _schema_of(model, kind, outcome) for kind in get_args(Kind) for outcome in get_args(Outcome)
     ]
-    return {"description": model.get("description", ""), "oneOf": shapes}
+    return {"description": model.get("description", ""), "oneOf": schemas}
 
 
 def submit_result(context: RequestContext, submission: Submission) -> SubmitResultReply:
     """Store a report. A repeated report gets the same reply."""
     body = submission.body
     context.lock_binding(body.binding_id)
-    known_report = _known_report(context, body)
+    known_report = _find_known_report(context, body)
     if known_report is not None:
         if known_report.body_hash != submission.body_hash:
             raise conflict("report_conflict", "a different report was submitted with this reportId")
         return _reply(known_report)
     device = context.bound_device(body.binding_id)
     request = _finish_request(context, body, device)
-    report = _report(context, submission, device, request)
+    report = _new_report(context, submission, device, request)
     context.session.add(report)
     context.stored_reports.append((report.kind, report.outcome))
     record_report(context, device, report)
@@ -105,7 +105,7 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     return _reply(report)
 
 
-def _known_report(context: RequestContext, body: SubmitResultRequest) -> Report | None:
+def _find_known_report(context: RequestContext, body: SubmitResultRequest) -> Report | None:
     report = context.session.scalars(select(Report).where(Report.id == body.report_id)).first()
     if report is None:
         return None
@@ -114,7 +114,7 @@ def _known_report(context: RequestContext, body: SubmitResultRequest) -> Report 
 
 
 def _payload_of(body: SubmitResultRequest) -> ReportPayload | None:
-    """Return the report as a model of its kind, or None if it is no payload."""
+    """Return the report as a model of its kind, or None if it is not a payload."""
     if body.failure_reason is not None and body.outcome == "completed":
         raise invalid_field("failureReason", "must be absent if the outcome is completed")
     if is_payload(body.report):
@@ -125,7 +125,7 @@ def _payload_of(body: SubmitResultRequest) -> ReportPayload | None:
 
 def _require_storable(value: Any) -> None:
     """Refuse a report that cannot be stored as text and read again."""
-    level = [value]
+    level = [value]  # level 0 is the report itself
     for _ in range(DEPTH_MAX + 1):
         if any(isinstance(item, float) and not math.isfinite(item) for item in level):
             raise invalid_field("report", "must not contain a number that is too large")
@@ -168,7 +168,7 @@ def _finish_request(
     return request
 
 
-def _report(
+def _new_report(
     context: RequestContext, submission: Submission, device: Device, request: Request | None
 ) -> Report:
     body = submission.body

@@ -58,11 +58,9 @@ def _writable_by_others(program: Path, owner: int) -> Iterator[Path]:
         own_directories.append(Path(__file__).parents[1])
         import_directories = [Path(entry) for entry in sys.path if entry]
     present = {
-        place.resolve()
-        for place in (program, *own_directories, *import_directories)
-        if place.exists()
+        path.resolve() for path in (program, *own_directories, *import_directories) if path.exists()
     }
-    paths = {path for place in present for path in (place, *place.parents)}
+    paths = present.union(*(path.parents for path in present))
     yield from (path for path in sorted(paths) if _is_writable_by_others(path.lstat(), owner))
     for directory in own_directories:
         yield from (

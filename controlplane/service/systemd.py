@@ -19,9 +19,9 @@ from controlplane.client.errors import AccessDeniedError, CommandError
 from controlplane.service.paths import OPTIONS, RESOURCES, STATE, SYSUSERS, UNIT, USER
 from controlplane.service.program import command_line, quote, require_safe_program
 
-COMMAND_WITHIN_S: Final = 930
+COMMAND_TIMEOUT_S: Final = 930
 """Timeout of a systemctl command. It is longer than the TimeoutStartSec of the unit."""
-_PACKAGED: Final = ("usr/lib/systemd/system", "lib/systemd/system")
+_PACKAGE_UNIT_DIRECTORIES: Final = ("usr/lib/systemd/system", "lib/systemd/system")
 _OWN_UNIT: Final = f"etc/systemd/system/{UNIT}"
 _OWN_SYSUSERS: Final = "etc/sysusers.d/venue-control.conf"
 _PROPERTIES: Final = "LoadState,UnitFileState,ActiveState,MainPID,StatusText,NRestarts"
@@ -85,7 +85,8 @@ class SystemdService:
 
     @property
     def is_packaged(self) -> bool:
-        return any((self._root / place / UNIT).exists() for place in _PACKAGED)
+        directories = (self._root / each for each in _PACKAGE_UNIT_DIRECTORIES)
+        return any((directory / UNIT).exists() for directory in directories)
 
     def install(self, options: str) -> bool:
         """Write the files that are missing or outdated, and enable the service to start at boot.
@@ -133,11 +134,11 @@ class SystemdService:
         if self.state().is_installed:
             self._run_checked("systemctl", "--quiet", "disable", "--now", UNIT)
             self._run("systemctl", "reset-failed", UNIT)
-        paths = [self._root / place for place in (_OWN_UNIT, _OWN_SYSUSERS)]
-        present = [path for path in paths if path.is_file()]
+        own_files = (self._root / _OWN_UNIT, self._root / _OWN_SYSUSERS)
+        present = [path for path in own_files if path.is_file()]
         for path in present:
             path.unlink()
-            if path.name == Path(_OWN_SYSUSERS).name:
+            if path == self._root / _OWN_SYSUSERS:
                 with contextlib.suppress(OSError):  # the directory may have other files
                     path.parent.rmdir()
         if present:
@@ -152,7 +153,8 @@ class SystemdService:
 
     def state(self) -> ServiceState:
         output = self._run_checked("systemctl", "show", UNIT, f"--property={_PROPERTIES}")
-        properties = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
+        lines = (line.partition("=") for line in output.stdout.splitlines())
+        properties = {name: value for name, _, value in lines}
         activity = _ACTIVITIES.get(properties.get("ActiveState", ""), "stopped")
         return ServiceState(
             is_installed=properties.get("LoadState") == "loaded",
@@ -238,14 +240,14 @@ def _run_here(*words: str) -> Output:
             capture_output=True,
             encoding="utf-8",
             errors="replace",
-            timeout=COMMAND_WITHIN_S,
+            timeout=COMMAND_TIMEOUT_S,
             stdin=subprocess.DEVNULL,
             env={"LC_ALL": "C.UTF-8", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
             cwd="/",
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise CommandError(f"{words[0]} did not end within {COMMAND_WITHIN_S} s") from None
+        raise CommandError(f"{words[0]} did not end within {COMMAND_TIMEOUT_S} s") from None
 
 
 def _write_if_different(path: Path, text: str, mode: int = 0o644) -> bool:

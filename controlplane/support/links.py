@@ -21,7 +21,7 @@ from controlplane.storage.support_tables import SupportLink
 from controlplane.support.messages import Link, LinkState
 
 TOKEN_LIFE: Final = timedelta(hours=24)
-KEPT: Final = timedelta(days=30)
+RETENTION: Final = timedelta(days=30)
 """Time for which an expired or ended link is kept. During this time, a call with the token of the
 link returns the state of the link.
 """
@@ -41,9 +41,9 @@ class NewLink:
 def make_link(session: Session, *, channel: str, requested_by: str, now: datetime) -> NewLink:
     """Create the link of a chat, with its token.
 
-    Delete links that ended or expired more than `KEPT` ago.
+    Delete links that ended or expired more than `RETENTION` ago.
     """
-    _forget(session, now - KEPT)
+    _delete_ended(session, now - RETENTION)
     new_link = NewLink(uuid.uuid4(), secrets.token_urlsafe(32), now + TOKEN_LIFE)
     session.add(
         SupportLink(
@@ -104,7 +104,7 @@ def link_record(link: SupportLink, now: datetime) -> Link:
     return record_of(Link, link, state=state_of(link, now), confirmed_by_id=link.confirmed_by)
 
 
-def _forget(session: Session, before: datetime) -> None:
+def _delete_ended(session: Session, before: datetime) -> None:
     has_expired = and_(SupportLink.confirmed_at.is_(None), SupportLink.expires_at < before)
     session.execute(
         delete(SupportLink).where(or_(has_expired, SupportLink.disconnected_at < before))

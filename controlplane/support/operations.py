@@ -138,14 +138,15 @@ def _access_of(session: Session, caller: Caller) -> Access:
     selected one. This is safe, because `confirm` names the organization in its body.
     """
     if caller.kind == "session" and caller.owner_id is not None:
-        members = memberships_of_caller(session, caller)
-        linkable = (member for member in members if member.role in WRITING and not member.locations)
+        memberships = memberships_of_caller(session, caller)
+        linkable = (each for each in memberships if each.role in WRITING and not each.locations)
         return Access(
-            tuple(member.organization_id for member in members),
-            tuple(member.organization_id for member in linkable),
+            visible=tuple(each.organization_id for each in memberships),
+            linkable=tuple(each.organization_id for each in linkable),
         )
+    may_link = caller.can_write and not caller.locations
     organizations = (caller.organization_id,)
-    return Access(organizations, organizations if caller.can_write and not caller.locations else ())
+    return Access(visible=organizations, linkable=organizations if may_link else ())
 
 
 _TOKEN_REFUSALS: Final = frozenset({"manager_required", "token_not_found", "token_expired"})
