@@ -1,6 +1,7 @@
 """Check digits of barcodes (GS1 General Specifications, section 7.9)."""
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import Final
 
 LENGTHS: Final[Mapping[str, int]] = {"ean_8": 8, "ean_13": 13, "itf_14": 14, "upc_a": 12}
@@ -9,8 +10,9 @@ LENGTHS: Final[Mapping[str, int]] = {"ean_8": 8, "ean_13": 13, "itf_14": 14, "up
 
 def check_digit(digits: str) -> str:
     """Return the check digit that follows ``digits``."""
+    # From the right, the weights are 3, 1, 3 and so on.
     weighted_digits = (
-        int(digit) * (3, 1)[place % 2] for place, digit in enumerate(reversed(digits))
+        int(digit) * weight for digit, weight in zip(reversed(digits), cycle((3, 1)), strict=False)
     )
     return str(-sum(weighted_digits) % 10)
 

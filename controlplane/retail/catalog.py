@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import select
 
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import validation_error
@@ -19,11 +19,11 @@ from controlplane.retail.listing import page_by_name, page_of
 from controlplane.retail.parts import (
     code_of,
     existing_external_id,
-    external,
+    external_data_of,
     money,
     not_found,
     percentage,
-    plain_external,
+    plain_external_data,
     vat_of,
 )
 from controlplane.storage.merchant.catalog_tables import (
@@ -62,7 +62,8 @@ def categories(context: RequestContext, parameters: wire.PageQuery) -> wire.Cate
     """Return a page of categories, in the order of their creation."""
     rows, cursor = page_of(context, Category, parameters.cursor)
     items = (
-        record_of(wire.Category, row, external_data=external(row.external_data)) for row in rows
+        record_of(wire.Category, row, external_data=external_data_of(row.external_data))
+        for row in rows
     )
     return wire.CategoryPage(cursor=cursor, items=tuple(items))
 
@@ -96,7 +97,7 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
         category_id=given.category_id,
         uom_id=given.uom_id,
         fee_item_id=given.vat.fee_item_id,
-        external_data=plain_external(given.external_data),
+        external_data=plain_external_data(given.external_data),
         created_at=context.now,
         updated_at=context.now,
     )
@@ -106,11 +107,13 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
         variation = _variation_row(row.id, number, each)
         context.session.add(variation)
         context.session.add_all(
-            GoodCode(variation_id=variation.id, number=place, type=code.type, value=code.value)
-            for place, code in enumerate(each.codes, start=1)
+            GoodCode(
+                variation_id=variation.id, number=code_number, type=code.type, value=code.value
+            )
+            for code_number, code in enumerate(each.codes, start=1)
         )
         external_ids.append((each.external_data, "variation", variation.id))
-    _take_external_ids(context, external_ids)
+    _store_external_ids(context, external_ids)
     context.session.flush()
     for doubt in _doubts_about(context, given):
         log.warning("good %s: %s", row.id, doubt)
@@ -123,32 +126,34 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
 def _require_valid(context: RequestContext, given: wire.GivenGood) -> None:
     """Raise a refusal with all mistakes that the validation of the models does not find."""
     errors: dict[str, tuple[str, ...]] = {}
-    for name, table, value in (
+    for name, table, row_id in (
         ("category_id", Category, given.category_id),
         ("uom_id", UnitOfMeasure, given.uom_id),
         ("vat.fee_item_id", FeeItem, given.vat.fee_item_id),
     ):
-        if value is not None and not _exists(context, table.id == value, table.organization_id):
+        if row_id is not None and not _exists(context, table, row_id):
             errors[name] = ("there is no record with this id",)
     errors.update(_mistakes_in_variations(given.variations))
     if errors:
         raise validation_error(errors)
 
 
-def _exists(context: RequestContext, is_match: ColumnElement[bool], owner_column: Any) -> bool:
-    query = select(owner_column).where(is_match, owner_column == context.organization_id)
+def _exists(context: RequestContext, table: Any, row_id: UUID) -> bool:
+    query = select(table.id).where(
+        table.id == row_id, table.organization_id == context.organization_id
+    )
     return context.session.execute(query.limit(1)).first() is not None
 
 
 def _mistakes_in_variations(
     variations: Sequence[wire.GivenVariation],
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for place, variation in enumerate(variations):
-        where = f"variations.{place}"
+    for index, variation in enumerate(variations):
+        field = f"variations.{index}"
         if len(variations) > 1 and variation.name is None:
-            yield f"{where}.name", ("is required if a good has several variations",)
+            yield f"{field}.name", ("is required if a good has several variations",)
         if len(variations) == 1 and variation.name is not None:
-            yield f"{where}.name", ("must be left out if a good has one variation",)
+            yield f"{field}.name", ("must be left out if a good has one variation",)
 
 
 def _doubts_about(context: RequestContext, given: wire.GivenGood) -> Iterator[str]:
@@ -158,13 +163,13 @@ def _doubts_about(context: RequestContext, given: wire.GivenGood) -> Iterator[st
     fee = context.session.get(FeeItem, given.vat.fee_item_id)
     if fee is not None and fee.kind != VAT:
         yield "vat.fee_item_id is the id of a fee that is not VAT"
-    for place, variation in enumerate(given.variations):
-        where = f"variations[{place}]"
+    for index, variation in enumerate(given.variations):
+        field = f"variations[{index}]"
         if variation.name is not None and not variation.name.strip():
-            yield f"{where}.name is blank"
-        for number, code in enumerate(variation.codes):
+            yield f"{field}.name is blank"
+        for code_index, code in enumerate(variation.codes):
             if mistake := mistake_in(code.type, code.value):
-                yield f"{where}.codes[{number}].value {mistake}"
+                yield f"{field}.codes[{code_index}].value {mistake}"
 
 
 def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> GoodVariation:
@@ -179,11 +184,11 @@ def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> Go
         price=price.value if price else None,
         currency=price.currency_code if price else None,
         image_url=None,
-        external_data=plain_external(given.external_data),
+        external_data=plain_external_data(given.external_data),
     )
 
 
-def _take_external_ids(
+def _store_external_ids(
     context: RequestContext, external_ids: Iterable[tuple[wire.ExternalData | None, str, UUID]]
 ) -> None:
     """Store the external ids. Refuse an id that this body repeats or that is already in use."""
@@ -203,8 +208,8 @@ def _take_external_ids(
         CatalogExternalId.organization_id == context.organization_id,
         CatalogExternalId.external_id.in_(rows),
     )
-    for row in context.session.scalars(query):
-        raise existing_external_id(row)
+    if (used_id := context.session.scalars(query).first()) is not None:
+        raise existing_external_id(used_id)
     context.session.add_all(rows.values())
 
 
@@ -237,7 +242,7 @@ def _replies(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Goo
         yield record_of(
             wire.Good,
             row,
-            external_data=external(row.external_data),
+            external_data=external_data_of(row.external_data),
             business_type="regular",
             uom=record_of(wire.Uom, uoms[row.uom_id]),
             vat=vat_of(fee.id, fee.name, fee.percentage_milli),
@@ -250,7 +255,7 @@ def _variation(row: GoodVariation, codes: Sequence[GoodCode]) -> wire.Variation:
     return record_of(
         wire.Variation,
         row,
-        external_data=external(row.external_data),
+        external_data=external_data_of(row.external_data),
         default_price=money(price) if price is not None else None,
         codes=tuple(code_of(code.type, code.value) for code in codes),
     )

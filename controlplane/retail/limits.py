@@ -9,6 +9,8 @@ EXTERNAL_DEPTH_MAX: Final = 32
 """Maximum depth of lists and objects in external data. The contract does not limit it."""
 CODES_MAX: Final = 20
 """Maximum number of codes (barcodes, for example) of a variation or of a line of a sale."""
+VARIATIONS_MAX: Final = 150
+"""Maximum number of variations of a good."""
 CURSOR_MAX: Final = 128
 PAGE_SIZE: Final = 20
 ACCESS_TOKEN_S: Final = 3600

@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 from agent.wire.base import WHOLE, Absent, Array, MaxItems, Model, Timestamp, Uuid
 from controlplane.operation.records import PRICE_MAX
 from controlplane.operation.storable_text import STORABLE
-from controlplane.retail.limits import CODES_MAX, CURSOR_MAX
+from controlplane.retail.limits import CODES_MAX, CURSOR_MAX, VARIATIONS_MAX
 from controlplane.retail.texts import FREE_KEYS_SCHEMA, LINES, mistake_in_free_data
 
 CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
@@ -61,8 +61,8 @@ LEFT_OUT = Field(exclude_if=lambda value: value is None)
 
 
 def _require_one(value: Any) -> Any:
-    # This runs before the elements are validated. The check of pydantic counts only the valid
-    # elements, so it would report a list without valid elements as too short.
+    # With `min_length`, pydantic would also report a list of invalid entries as too short. This
+    # function runs before the entries are validated.
     if isinstance(value, list | tuple) and not value:
         raise PydanticCustomError("too_few", "must have at least one entry")
     return value
@@ -155,7 +155,9 @@ class Good(ReplyModel):
     business_type: Literal["regular"] = "regular"
     uom: Uom
     vat: Vat
-    variations: Annotated[tuple[Variation, ...], MaxItems(150), BeforeValidator(_require_one)]
+    variations: Annotated[
+        tuple[Variation, ...], MaxItems(VARIATIONS_MAX), BeforeValidator(_require_one)
+    ]
 
 
 class GivenVat(RequestModel):
@@ -193,7 +195,9 @@ class GivenGood(RequestModel):
     category_id: Uuid | None = None
     uom_id: Uuid
     vat: GivenVat
-    variations: Annotated[tuple[GivenVariation, ...], MaxItems(150), BeforeValidator(_require_one)]
+    variations: Annotated[
+        tuple[GivenVariation, ...], MaxItems(VARIATIONS_MAX), BeforeValidator(_require_one)
+    ]
 
 
 class GoodQuery(RequestModel):

@@ -26,11 +26,11 @@ def existing_external_id(external_id: str) -> Refusal:
     )
 
 
-def external(stored: dict[str, Any] | None) -> wire.ExternalData | None:
+def external_data_of(stored: dict[str, Any] | None) -> wire.ExternalData | None:
     return None if stored is None else wire.ExternalData(**stored)
 
 
-def plain_external(given: wire.ExternalData | None) -> dict[str, Any] | None:
+def plain_external_data(given: wire.ExternalData | None) -> dict[str, Any] | None:
     return None if given is None else to_plain(given)
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import Row, Select, bindparam, select
 
 from agent.wire import codec
+from controlplane.merchant.sales import COMPLETED
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey, invalid_cursor
 from controlplane.operation.errors import validation_error
@@ -23,7 +24,6 @@ from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 
 Json = dict[str, Any]
-COMPLETED: Final = "completed"
 Columns = Row[*tuple[Any, ...]]
 """The selected columns of a sale, or of a line with its snapshot."""
 
@@ -112,7 +112,7 @@ def sales(context: RequestContext, parameters: wire.SalesQuery) -> wire.SalePage
     """
     statement, order = _statement(parameters.sort)
     if order.column is _sales.number:
-        order = replace(order, value_at=partial(_number_at, context))
+        order = replace(order, value_at=partial(_number_of, context))
     rows, cursor = page_after(
         context,
         _narrow(statement, parameters),
@@ -146,7 +146,7 @@ def _narrow(statement: Select[Any], parameters: wire.SalesQuery) -> Select[Any]:
     return statement
 
 
-def _number_at(context: RequestContext, sort_key: SortKey) -> str:
+def _number_of(context: RequestContext, sort_key: SortKey) -> str:
     """Return the number of the sale that a cursor names.
 
     The cursor does not contain the number, because its sort value has only 8 bytes.

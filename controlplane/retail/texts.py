@@ -15,7 +15,7 @@ from controlplane.operation.storable_text import LINES_PATTERN, PATTERN, is_stor
 from controlplane.retail.limits import EXTERNAL_DEPTH_MAX
 
 
-def _lines(text: str) -> str:
+def _check_lines(text: str) -> str:
     if not is_storable(text, permitted="\n\r\t"):
         raise PydanticCustomError(
             "controls", "must not contain control characters except tabs and line breaks"
@@ -23,7 +23,7 @@ def _lines(text: str) -> str:
     return text
 
 
-LINES: Final = (AfterValidator(_lines), Field(json_schema_extra={"pattern": LINES_PATTERN}))
+LINES: Final = (AfterValidator(_check_lines), Field(json_schema_extra={"pattern": LINES_PATTERN}))
 """Annotation of a string that can have several lines."""
 
 FREE_VALUE: Final = "FreeValue"

@@ -27,7 +27,7 @@ Environment = Literal["live", "test"]
 SECRET_LENGTH: Final = 64
 REFRESH_LIFETIME: Final = timedelta(days=30)
 HINT_LENGTH: Final = 4
-_KEY: Final = re.compile(r"venue_(?:live|test)_[A-Za-z0-9]{64}")
+_KEY: Final = re.compile(rf"venue_(?:live|test)_[A-Za-z0-9]{{{SECRET_LENGTH}}}")
 _ALPHABET: Final = string.ascii_letters + string.digits
 
 

@@ -53,8 +53,9 @@ class AccessTokens:
     current: str
     signing: Mapping[str, Ed25519PrivateKey]
     _verified: dict[str, _Claims] = field(default_factory=dict, init=False, repr=False)
-    """The claims of verified tokens. Verifying a signature takes a tenth of a call. An instance is
-    replaced after a few seconds (`Core.signing_keys`), so this dictionary stays small."""
+    """The claims of verified tokens. Verifying a signature takes a tenth of the time of a call.
+    An instance is replaced after a few seconds (`Core.signing_keys`), so this dictionary stays
+    small."""
 
     def issue(self, key_id: UUID, family: UUID, now: datetime) -> str:
         """Return a token for the client with an API key, valid for `ACCESS_TOKEN_S` seconds.
