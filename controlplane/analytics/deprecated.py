@@ -6,7 +6,7 @@ Each operation returns a part of its successor's figures.
 from controlplane.analytics import messages
 from controlplane.analytics.parts import buckets_part, figures_part, items_part, trading_part
 from controlplane.analytics.pulse_facts import pulse_facts
-from controlplane.analytics.question import query_location, question
+from controlplane.analytics.query import query_location, resolve_query
 from controlplane.figures.money import percent
 from controlplane.figures.pulse import pulse
 from controlplane.operation.context import RequestContext
@@ -14,13 +14,13 @@ from controlplane.operation.context import RequestContext
 
 def chart(context: RequestContext, body: messages.FiguresQuery) -> messages.Chart:
     """Return the figures of each local hour of a period."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.Chart.model_construct(windows=query.windows, currencies=buckets_part(query))
 
 
 def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sales:
     """Return the figures of a period, and the net of the period before."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     previous_nets = {each.currency: each.figures.net_cents for each in figures_part(query.previous)}
     currencies = []
     for each in figures_part(query):
@@ -38,7 +38,7 @@ def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sal
 
 def items(context: RequestContext, body: messages.NarrowedQuery) -> messages.Items:
     """Return the sold items of a period."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.Items(windows=query.windows, currencies=items_part(query))
 
 
@@ -46,7 +46,7 @@ def reconciliation(
     context: RequestContext, body: messages.NarrowedQuery
 ) -> messages.Reconciliation:
     """Return the payments and refunds of a period, summed by method of payment."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.Reconciliation(
         windows=query.windows,
         currencies=tuple(
@@ -60,13 +60,13 @@ def reconciliation(
 
 def trend(context: RequestContext, body: messages.NarrowedQuery) -> messages.Trend:
     """Return the trading revenue of each day of a period."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.Trend(windows=query.windows, currencies=trading_part(query))
 
 
 def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Venues:
     """Return the figures of each location for a period."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.Venues(
         windows=query.windows,
         currencies=tuple(

@@ -24,7 +24,7 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 def _read_date(value: Any) -> Any:
     """Read an RFC 3339 full-date."""
     if not isinstance(value, str):
-        return value
+        return value  # a date, or a value that pydantic refuses
     try:
         if _DATE.fullmatch(value):
             return date.fromisoformat(value)

@@ -2,17 +2,19 @@
 
 from controlplane.analytics import messages, parts
 from controlplane.analytics.pulse_facts import pulse_facts
-from controlplane.analytics.question import query_location, question
+from controlplane.analytics.query import query_location, resolve_query
 from controlplane.figures.pulse import pulse
 from controlplane.operation.context import RequestContext
 
 
 def dashboard(context: RequestContext, body: messages.FiguresQuery) -> messages.Dashboard:
     """Return figures of a period and of the period before, with items, trading days and hours."""
-    query = question(context, body)
-    current = parts.period(query)
+    query = resolve_query(context, body)
+    current = parts.figures_period(query)
     return messages.Dashboard.model_construct(
-        financial=messages.Financial(current=current, previous=parts.period(query.previous)),
+        financial=messages.Financial(
+            current=current, previous=parts.figures_period(query.previous)
+        ),
         financial_items=parts.items_part(query),
         financial_trading=parts.trading_part(query),
         buckets=parts.buckets_part(query),
@@ -28,7 +30,7 @@ def financial_summary(
     context: RequestContext, body: messages.FiguresQuery
 ) -> messages.FinancialSummary:
     """Return figures, methods, locations and hours of a period and of the period before."""
-    query = question(context, body)
+    query = resolve_query(context, body)
     return messages.FinancialSummary(
         current=parts.summary_period(query), previous=parts.summary_period(query.previous)
     )

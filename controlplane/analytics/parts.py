@@ -1,54 +1,52 @@
 """Builds parts of replies for `analytics.operations` and `analytics.deprecated`."""
 
 from controlplane.analytics import messages
-from controlplane.analytics.question import Question
+from controlplane.analytics.query import ResolvedQuery
 from controlplane.figures.buckets import buckets, trading
 from controlplane.figures.financial import by_currency
 from controlplane.figures.items import items
 from controlplane.figures.records import CurrencyFigures, CurrencySummary
 
 
-def figures_part(question: Question) -> list[CurrencyFigures]:
-    return by_currency(question.locations, question.reader.ledger(question.day_ranges))
+def figures_part(query: ResolvedQuery) -> list[CurrencyFigures]:
+    return by_currency(query.locations, query.reader.ledger(query.day_ranges))
 
 
-def period(question: Question) -> messages.FiguresPeriod:
-    return messages.FiguresPeriod(
-        windows=question.windows, currencies=tuple(figures_part(question))
-    )
+def figures_period(query: ResolvedQuery) -> messages.FiguresPeriod:
+    return messages.FiguresPeriod(windows=query.windows, currencies=tuple(figures_part(query)))
 
 
-def summary_period(question: Question) -> messages.SummaryPeriod:
-    buckets_by_currency = buckets(question.locations, question.hours())
+def summary_period(query: ResolvedQuery) -> messages.SummaryPeriod:
+    buckets_by_currency = buckets(query.locations, query.hours())
     return messages.SummaryPeriod(
-        windows=question.windows,
+        windows=query.windows,
         currencies=tuple(
             CurrencySummary.model_construct(
                 **{name: getattr(each, name) for name in CurrencyFigures.model_fields},
                 buckets=tuple(buckets_by_currency.get(each.currency, ())),
             )
-            for each in figures_part(question)
+            for each in figures_part(query)
         ),
     )
 
 
-def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
-    buckets_by_currency = buckets(question.locations, question.hours())
+def buckets_part(query: ResolvedQuery) -> tuple[messages.CurrencyBuckets, ...]:
+    buckets_by_currency = buckets(query.locations, query.hours())
     # The models are not validated, because that is slow for tens of thousands of buckets.
     return tuple(
         messages.CurrencyBuckets.model_construct(
             currency=currency, buckets=tuple(buckets_by_currency.get(currency, ()))
         )
         for currency in sorted(
-            {location.currency for location in question.locations} | set(buckets_by_currency)
+            {location.currency for location in query.locations} | set(buckets_by_currency)
         )
     )
 
 
-def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
-    sums_by_currency = question.reader.items(question.day_ranges)
+def items_part(query: ResolvedQuery) -> tuple[messages.CurrencyItems, ...]:
+    sums_by_currency = query.reader.items(query.day_ranges)
     snapshots = {snapshot for sums in sums_by_currency.values() for snapshot in sums}
-    articles = question.reader.articles(snapshots)
+    articles = query.reader.articles(snapshots)
     top_items = {
         currency: items(sums.items(), articles) for currency, sums in sums_by_currency.items()
     }
@@ -64,8 +62,8 @@ def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
     )
 
 
-def trading_part(question: Question) -> tuple[messages.CurrencyTrading, ...]:
-    days_by_currency = trading(question.reader.trading(question.day_ranges))
+def trading_part(query: ResolvedQuery) -> tuple[messages.CurrencyTrading, ...]:
+    days_by_currency = trading(query.reader.trading(query.day_ranges))
     return tuple(
         messages.CurrencyTrading(
             currency=currency,

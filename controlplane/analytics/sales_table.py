@@ -7,7 +7,7 @@ from sqlalchemy import Select, func, select
 
 from agent.presentation.report_csv import csv_of
 from controlplane.analytics.messages import FiguresQuery
-from controlplane.analytics.question import question
+from controlplane.analytics.query import resolve_query
 from controlplane.figures.financial import QueryLocation
 from controlplane.figures.local_time import intervals
 from controlplane.figures.sales_table import SALE_COLUMNS, SaleRow
@@ -28,7 +28,7 @@ def sales_table(context: RequestContext, body: FiguresQuery) -> str:
     Raises a refusal if there are more than `SALES_MAX`.
     """
     rows: list[SaleRow] = []
-    for location, days in question(context, body).days.items():
+    for location, days in resolve_query(context, body).days.items():
         # At most one row more than permitted is read, to detect that there are too many.
         rows += _rows(context, location, days, SALES_MAX + 1 - len(rows))
         if len(rows) > SALES_MAX:

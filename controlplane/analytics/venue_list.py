@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import func, select
 
 from agent.wire.base import Array, Count, Exact, Tolerant
-from controlplane.analytics.question import is_visible
+from controlplane.analytics.query import is_visible
 from controlplane.figures.local_time import clock_of
 from controlplane.operation.context import RequestContext
 from controlplane.storage.merchant.merchant_tables import Location

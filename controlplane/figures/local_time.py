@@ -18,7 +18,7 @@ EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 AROUND: Final = timedelta(hours=27)
 """How long before and after midnight UTC of a date the start of the local day is searched.
 
-Local time differs from UTC by at most 15 hours, and never changed by more than 24 hours at once.
+Local time differs from UTC by at most 15 hours. The rest is a margin.
 """
 STEP: Final = timedelta(hours=1)
 """To detect changes, the offset is read at timestamps that are this far apart."""
@@ -107,17 +107,18 @@ def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
     middle = datetime.combine(date_of(day), datetime.min.time(), UTC)
     turns: set[datetime] = set()
     start = middle - AROUND
-    holds = False
+    is_true = False
     for end in (*_changes(zone, start, middle + AROUND), middle + AROUND):
-        # While the offset is constant, clocks reach this midnight once.
+        # The offset is constant from ``start`` to ``end``. In this interval, the statement is true
+        # from ``true_from`` on.
         midnight = middle - _offset(zone, start)
-        begins = min(max(start, midnight), end)
-        if holds and begins > start:
+        true_from = min(max(start, midnight), end)
+        if is_true and true_from > start:
             turns.add(start)
-            holds = False
-        if not holds and begins < end:
-            turns.add(begins)
-            holds = True
+            is_true = False
+        if not is_true and true_from < end:
+            turns.add(true_from)
+            is_true = True
         start = end
     return frozenset(turns)
 

@@ -8,7 +8,7 @@ from sqlalchemy import Row, bindparam, func, select
 
 from agent.wire.base import Array, Exact, Timestamp, Tolerant
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
-from controlplane.analytics.question import visible_locations
+from controlplane.analytics.query import visible_locations
 from controlplane.figures.local_time import date_of
 from controlplane.operation.records import record_of
 from controlplane.storage.merchant.merchant_tables import Location, Organization

@@ -17,7 +17,7 @@ from controlplane.agent_protocol.tools.record_models import (
     ReadBusinessRecordsArguments,
 )
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
-from controlplane.analytics.question import visible_locations
+from controlplane.analytics.query import visible_locations
 from controlplane.operation.records import record_of
 from controlplane.retail.parts import percentage
 from controlplane.storage.merchant.merchant_tables import (

@@ -31,7 +31,7 @@ from controlplane.agent_protocol.tools.tool import (
     tool,
 )
 from controlplane.analytics.messages import FullDate
-from controlplane.analytics.question import Question, days_of
+from controlplane.analytics.query import ResolvedQuery, days_of
 from controlplane.analytics.reading import Reader
 from controlplane.analytics.single_sales import DAYS_MAX as DAYS_MAX_OF_SALES
 from controlplane.figures.local_time import HOURS
@@ -126,10 +126,10 @@ def query_sales(context: ToolContext, arguments: QuerySalesArguments) -> tuple[s
     groups = tuple(dict.fromkeys(arguments.group_by or ()))
     hours = None if arguments.hours is None else frozenset(arguments.hours)
     metrics = _metrics(groups, hours, arguments.metrics)
-    question = _question(context, arguments)
+    query = _resolve_query(context, arguments)
     rows = [
         each
-        for each in sales_groups.groups_of(question, context, groups, hours)
+        for each in sales_groups.groups_of(query, context, groups, hours)
         if arguments.currency in {None, each.currency}
     ]
     rows.sort(key=partial(_sort_key, groups))
@@ -139,10 +139,10 @@ def query_sales(context: ToolContext, arguments: QuerySalesArguments) -> tuple[s
         omitted_count=len(rows) - len(first_rows),
         totals=tuple(
             each
-            for each in _totals(question, context, metrics, hours)
+            for each in _totals(query, context, metrics, hours)
             if arguments.currency in {None, each.currency}
         ),
-        windows=question.windows,
+        windows=query.windows,
     )
     return _summary(answer), answer
 
@@ -153,14 +153,14 @@ def _first(rows: Iterable[Group], limit: int) -> Iterator[Group]:
         yield from islice(of_currency, limit)
 
 
-def _question(context: ToolContext, arguments: QuerySalesArguments) -> Question:
+def _resolve_query(context: ToolContext, arguments: QuerySalesArguments) -> ResolvedQuery:
     has_dates = arguments.first is not None or arguments.last is not None
     if arguments.period is not None and has_dates:
         raise ToolError("Give either period or from and to, not both.")
     period: Period = "custom" if has_dates else arguments.period or "today"
     locations = named_locations(context, arguments.locations)
     days = days_of(context, locations, PeriodQuery(period, arguments.first, arguments.last))
-    return Question(days, Reader(context.session, context.caller.organization_id))
+    return ResolvedQuery(days, Reader(context.session, context.caller.organization_id))
 
 
 def _metrics(
@@ -179,12 +179,12 @@ def _metrics(
 
 
 def _totals(
-    question: Question, context: ToolContext, metrics: tuple[Metric, ...], hours: Hours
+    query: ResolvedQuery, context: ToolContext, metrics: tuple[Metric, ...], hours: Hours
 ) -> tuple[SalesTotal, ...]:
     if hours is None:
-        figures = sales_groups.figures_of_days(question)
+        figures = sales_groups.figures_of_days(query)
     else:
-        figures = sales_groups.figures_of_hours(question, context, hours)
+        figures = sales_groups.figures_of_hours(query, context, hours)
     return tuple(
         SalesTotal(
             currency=currency,

@@ -16,7 +16,7 @@ from sqlalchemy import select
 from agent.wire.codec import to_plain
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError
 from controlplane.analytics import single_sales
-from controlplane.analytics.question import Question
+from controlplane.analytics.query import ResolvedQuery
 from controlplane.analytics.reading import Part, SumsByColumns
 from controlplane.figures.buckets import buckets
 from controlplane.figures.financial import figures, totals
@@ -147,47 +147,47 @@ def reads_sales(groups: Sequence[GroupBy], hours: Hours) -> bool:
 
 
 def groups_of(
-    question: Question, context: ToolContext, groups: Sequence[GroupBy], hours: Hours = None
+    query: ResolvedQuery, context: ToolContext, groups: Sequence[GroupBy], hours: Hours = None
 ) -> list[Group]:
     """Return the groups that have sales or refunds. They are not sorted."""
     sum_sales = None
     if reads_sales(groups, hours):
-        _require_short_period(question, groups, hours)
-        sum_sales = partial(_single_sales, question, context, hours)
-    ids = {location.position: location.location_id for location in question.locations}
+        _require_short_period(query, groups, hours)
+        sum_sales = partial(_single_sales, query, context, hours)
+    ids = {location.position: location.location_id for location in query.locations}
     supported = supported_metrics(groups, hours)
     if supported is _HOURS:
-        rows = _by_hour(question, groups)
+        rows = _by_hour(query, groups)
     elif supported is _ARTICLES:
-        rows = _by_article(question, groups, ids, sum_sales)
+        rows = _by_article(query, groups, ids, sum_sales)
     else:
-        rows = _by_day(question, groups, ids, sum_sales)
+        rows = _by_day(query, groups, ids, sum_sales)
     names = _names(context, groups)
     for group in rows:
         group.label = group.label or _label(names, group.key)
     return rows
 
 
-def figures_of_days(question: Question) -> dict[str, Figures]:
+def figures_of_days(query: ResolvedQuery) -> dict[str, Figures]:
     """Return the figures of the days, by currency."""
-    rows = question.reader.days(question.day_ranges, ("location",))
+    rows = query.reader.days(query.day_ranges, ("location",))
     sums = {(values["location"], currency): part for currency, values, part in rows}
-    return totals(question.locations, sums)
+    return totals(query.locations, sums)
 
 
 def figures_of_hours(
-    question: Question, context: ToolContext, hours: Collection[int]
+    query: ResolvedQuery, context: ToolContext, hours: Collection[int]
 ) -> dict[str, Figures]:
     """Return the figures of these local hours of the day, by currency."""
     sums: dict[str, DaySums] = {}
-    for currency, _, part in _single_sales(question, context, hours, DaySums, ()):
+    for currency, _, part in _single_sales(query, context, hours, DaySums, ()):
         add_part(sums, currency, part)
-    fallbacks = sum(location.clock.fell_back for location in question.locations)
+    fallbacks = sum(location.clock.fell_back for location in query.locations)
     return {currency: figures(part, {}, fallbacks) for currency, part in sorted(sums.items())}
 
 
 def _single_sales(
-    question: Question,
+    query: ResolvedQuery,
     context: ToolContext,
     hours: Hours,
     sum_type: type[Part],
@@ -201,15 +201,15 @@ def _single_sales(
         columns = tuple(dict.fromkeys((*columns, "hour")))
     organization_id = context.caller.organization_id
     rows = single_sales.sums_of_sales(
-        context.session, organization_id, sum_type, question.day_ranges, columns
+        context.session, organization_id, sum_type, query.day_ranges, columns
     )
     return (row for row in rows if hours is None or row[1]["hour"] in hours)
 
 
-def _require_short_period(question: Question, groups: Sequence[GroupBy], hours: Hours) -> None:
+def _require_short_period(query: ResolvedQuery, groups: Sequence[GroupBy], hours: Hours) -> None:
     reason = " and ".join(groups) if hours is None else "hours"
     days_max = single_sales.DAYS_MAX
-    if any(days.count > days_max for days in question.days.values()):
+    if any(days.count > days_max for days in query.days.values()):
         raise ToolError(
             f"A query by {reason} covers at most {days_max} days, because it reads single sales."
             " Make a call for each part of the period."
@@ -220,13 +220,13 @@ def _require_short_period(question: Question, groups: Sequence[GroupBy], hours: 
 
 
 def _by_day(
-    question: Question, groups: Sequence[GroupBy], ids: Mapping[int, str], sum_sales: SumSales
+    query: ResolvedQuery, groups: Sequence[GroupBy], ids: Mapping[int, str], sum_sales: SumSales
 ) -> list[Group]:
     columns = _columns(groups)
     if sum_sales is not None:
         rows = sum_sales(DaySums, columns)
     else:
-        rows = question.reader.days(question.day_ranges, columns)
+        rows = query.reader.days(query.day_ranges, columns)
     sums: dict[tuple[Any, ...], DaySums] = {}
     for currency, values, part in rows:
         key = (currency, *_key(groups, values, ids))
@@ -273,9 +273,9 @@ def _value_of_date(group: GroupBy, local_date: date) -> Any:
 # ---------------------------------------------------------------------------- hours
 
 
-def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
+def _by_hour(query: ResolvedQuery, groups: Sequence[GroupBy]) -> list[Group]:
     sums: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
-    buckets_by_currency = buckets(question.locations, question.hours())
+    buckets_by_currency = buckets(query.locations, query.hours())
     for currency, of_currency in buckets_by_currency.items():
         for bucket in of_currency:
             values = (_value_of_bucket(group, bucket) for group in groups)
@@ -308,26 +308,26 @@ def _value_of_bucket(group: GroupBy, bucket: Any) -> Any:
 
 
 def _by_article(
-    question: Question, groups: Sequence[GroupBy], ids: Mapping[int, str], sum_sales: SumSales
+    query: ResolvedQuery, groups: Sequence[GroupBy], ids: Mapping[int, str], sum_sales: SumSales
 ) -> list[Group]:
     columns = _columns(groups)
     sums: defaultdict[tuple[Any, ...], dict[int, ItemSums]] = defaultdict(dict)
     if sum_sales is not None:
         rows_by_columns = sum_sales(ItemSums, ("snapshot", *columns))
     elif columns:
-        rows_by_columns = question.reader.item_days(question.day_ranges, columns)
+        rows_by_columns = query.reader.item_days(query.day_ranges, columns)
     else:
         rows_by_columns = (
             (currency, {"snapshot": snapshot}, item_sums)
-            for currency, by_snapshot in question.reader.items(question.day_ranges).items()
+            for currency, by_snapshot in query.reader.items(query.day_ranges).items()
             for snapshot, item_sums in by_snapshot.items()
         )
     for currency, values, item_sums in rows_by_columns:
         group_sums = sums[currency, *_key(groups, values, ids)]
         add_part(group_sums, values["snapshot"], item_sums)
     snapshots = {snapshot for by_snapshot in sums.values() for snapshot in by_snapshot}
-    categories = question.reader.categories(snapshots) if "category" in groups else {}
-    articles = question.reader.articles(snapshots) if "item" in groups else {}
+    categories = query.reader.categories(snapshots) if "category" in groups else {}
+    articles = query.reader.articles(snapshots) if "item" in groups else {}
     rows = list[Group]()
     other_groups = [group for group in groups if group not in BY_ARTICLE]
     for (currency, *group_values), by_snapshot in sums.items():

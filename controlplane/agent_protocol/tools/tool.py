@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic import BaseModel, TypeAdapter
 
 from agent.wire.base import Exact, Tolerant
-from controlplane.analytics.question import query_location, visible_locations
+from controlplane.analytics.query import query_location, visible_locations
 from controlplane.figures.financial import QueryLocation
 from controlplane.operation.context import RequestContext
 
@@ -54,7 +54,7 @@ def tool(
     """
     hints = get_type_hints(run)
     _, result = get_args(hints.pop("return"))
-    arguments = list(hints.values())[-1]
+    _context, arguments = hints.values()
     return Tool(
         run.__name__,
         title,

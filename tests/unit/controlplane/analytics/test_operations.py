@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.wire.codec import validate
-from controlplane.analytics import messages, question, routes
+from controlplane.analytics import messages, query, routes
 from controlplane.analytics.registry import OPERATIONS
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
@@ -158,7 +158,7 @@ async def test_figures_of_a_year_are_returned(merchant: RunningService, path: st
 async def test_hourly_figures_are_limited_by_locations_times_days(
     merchant: RunningService, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(question, "LOCATION_DAYS_MAX", 400)
+    monkeypatch.setattr(query, "LOCATION_DAYS_MAX", 400)
     for first, fits in (("2026-08-13", True), ("2026-08-12", path not in HOURLY)):
         days = {"period": "custom", "from": first, "to": "2026-11-20"}
         reply = await ask(merchant, path, locationMode="all", **days)
@@ -166,7 +166,7 @@ async def test_hourly_figures_are_limited_by_locations_times_days(
         if not fits:
             assert list(reply.json()["errors"]) == ["to"]
     assert (await ask(merchant, path, **days)).status_code == 200
-    monkeypatch.setattr(question, "LOCATION_DAYS_MAX", 4)
+    monkeypatch.setattr(query, "LOCATION_DAYS_MAX", 4)
     # The limit does not apply to a query for at most 92 days.
     days["from"] = "2026-08-21"
     assert (await ask(merchant, path, locationMode="all", **days)).status_code == 200

@@ -56,7 +56,7 @@ class TestWaiting:
             event.wait(TIMEOUT_S)
             raise not_found("location")
 
-        monkeypatch.setattr(operations, "question", wait)
+        monkeypatch.setattr(operations, "resolve_query", wait)
         yield event
         event.set()
 

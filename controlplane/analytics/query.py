@@ -27,8 +27,8 @@ HOURLY_DAYS_MAX: Final = 92
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """The locations of a query, each with its local days."""
+class ResolvedQuery:
+    """The locations of a query, each with its local days, and the reader of their data."""
 
     days: dict[QueryLocation, Days]
     reader: Reader
@@ -58,8 +58,8 @@ class Question:
         return self.reader.hours(self.day_ranges)
 
     @property
-    def previous(self) -> "Question":
-        return Question(
+    def previous(self) -> "ResolvedQuery":
+        return ResolvedQuery(
             {location: days.previous for location, days in self.days.items()}, self.reader
         )
 
@@ -68,7 +68,7 @@ class Question:
         return tuple(window(location, days) for location, days in self.days.items())
 
 
-def question(context: RequestContext, body: FiguresQuery) -> Question:
+def resolve_query(context: RequestContext, body: FiguresQuery) -> ResolvedQuery:
     """Return the locations and days of a query.
 
     Raises a refusal if `query_location` refuses the location, or if the dates are invalid.
@@ -80,7 +80,7 @@ def question(context: RequestContext, body: FiguresQuery) -> Question:
     types: Collection[str] | None = None
     if isinstance(body, NarrowedQuery) and body.payment_types is not None:
         types = frozenset(body.payment_types)
-    return Question(days, Reader(context.session, context.caller.organization_id, types))
+    return ResolvedQuery(days, Reader(context.session, context.caller.organization_id, types))
 
 
 def days_of(
