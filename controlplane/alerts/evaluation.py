@@ -119,8 +119,8 @@ def _evaluate_locations(
             now,
             settings.offline_window,
             can_detect_offline=can_detect_offline,
-            others=total - len(bound),
-            others_online=online - sum(each.priority in ONLINE for each in bound),
+            other_count=total - len(bound),
+            other_online_count=online - sum(each.priority in ONLINE for each in bound),
             unbound=frozenset(key.instance_id for key in before if key.instance_id)
             - {each.instance_id for each in bound},
             active=_active_at(organization_id, bound, rules.by_name, active),

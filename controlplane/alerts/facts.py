@@ -53,8 +53,8 @@ def facts_of(
     window: timedelta,
     *,
     can_detect_offline: bool = True,
-    others: int = 0,
-    others_online: int = 0,
+    other_count: int = 0,
+    other_online_count: int = 0,
     unbound: frozenset[UUID] = frozenset(),
     active: Mapping[str, frozenset[UUID]] = NO_CONDITIONS,
 ) -> Facts:
@@ -65,22 +65,24 @@ def facts_of(
             maintenance window of their own, and those with an active condition or a stored state.
         window: longest time between two heartbeats of a device that is online.
         can_detect_offline: see `Facts`.
-        others: number of the location's bound devices that are not in ``bound``.
-        others_online: how many of these devices are online.
+        other_count: number of the location's bound devices that are not in ``bound``.
+        other_online_count: how many of these devices are online.
         unbound: see `Facts`.
         active: devices for which conditions other than ``offline`` and ``broken`` are active, by
             the name of the rule.
     """
+    device_count, online_count = other_count, other_online_count
     # ``in_maintenance`` contains None if the whole location is in maintenance. Then no device is
     # counted.
-    devices, online = (0, 0) if None in schedule.in_maintenance(now) else (others, others_online)
+    if None in schedule.in_maintenance(now):
+        device_count = online_count = 0
     offline: dict[UUID, datetime] = {}
     not_online, broken, in_maintenance = set(), set(), set()
     for each in bound:
         status = status_of(schedule, each.instance_id, each.last_seen_at, now, window)
         is_maintained = status.until is not None
-        devices += not is_maintained
-        online += status.state == "online" and not is_maintained
+        device_count += not is_maintained
+        online_count += status.state == "online" and not is_maintained
         if status.state != "online":
             not_online.add(each.instance_id)
         if status.since is not None:
@@ -90,8 +92,8 @@ def facts_of(
         if is_maintained:
             in_maintenance.add(each.instance_id)
     return Facts(
-        devices=devices,
-        online=online,
+        device_count=device_count,
+        online_count=online_count,
         offline=offline,
         not_online=frozenset(not_online),
         broken=frozenset(broken),

@@ -120,8 +120,8 @@ class Facts:
     A device that is in none of the collections below is online and not broken.
 
     Attributes:
-        devices: number of bound devices, without those in maintenance.
-        online: how many of these devices are online.
+        device_count: number of bound devices, without those in maintenance.
+        online_count: how many of these devices are online.
         offline: devices that should be online and are not, with the time from which each of them
             should have been online.
         not_online: all devices that are not online, even if they need not be online.
@@ -134,8 +134,8 @@ class Facts:
             heartbeat.
     """
 
-    devices: int = 0
-    online: int = 0
+    device_count: int = 0
+    online_count: int = 0
     offline: Mapping[UUID, datetime] = field(default_factory=dict)
     not_online: frozenset[UUID] = frozenset()
     broken: frozenset[UUID] = frozenset()
@@ -296,15 +296,15 @@ def _offline_value(instance_id: UUID | None, facts: Facts) -> Value:
 def _site_outage_value(facts: Facts, state: ConditionState, rules: Rules) -> Value:
     offline = facts.offline if facts.can_detect_offline else {}
     is_active = (
-        is_enough(len(offline), facts.devices)
+        is_enough(len(offline), facts.device_count)
         if state.is_firing
-        else went_offline_together(list(offline.values()), facts.devices, rules.outage_window)
+        else went_offline_together(list(offline.values()), facts.device_count, rules.outage_window)
     )
     if is_active:
         return Value.ACTIVE
     # Enough devices are not online, but some of them need not be online, for example because the
     # location is closed. These devices might be part of the outage, so its end is unknown.
-    not_online = facts.devices - facts.online
-    if len(offline) < not_online and is_enough(not_online, facts.devices):
+    not_online_count = facts.device_count - facts.online_count
+    if len(offline) < not_online_count and is_enough(not_online_count, facts.device_count):
         return Value.UNKNOWN
     return Value.INACTIVE

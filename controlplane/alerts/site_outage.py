@@ -16,13 +16,13 @@ denominator. `MANY_MIN` and `MANY_SHARE` apply together.
 
 
 def went_offline_together(
-    offline_since: Sequence[datetime], devices: int, within: timedelta
+    offline_since: Sequence[datetime], device_count: int, within: timedelta
 ) -> bool:
     """Return whether enough devices for a site outage became offline at about the same time.
 
     Args:
         offline_since: when each offline device became offline.
-        devices: number of devices of the location, without those in maintenance.
+        device_count: number of devices of the location, without those in maintenance.
         within: longest time between the first and the last device of the outage.
     """
     times = sorted(offline_since)
@@ -30,14 +30,17 @@ def went_offline_together(
         earlier = bisect_left(times, first)
         group = bisect_right(times, first + within) - earlier
         # The devices that became offline earlier were not online before this outage.
-        if is_enough(group, devices - earlier):
+        if is_enough(group, device_count - earlier):
             return True
     return False
 
 
-def is_enough(count: int, devices: int) -> bool:
-    """Return whether ``count`` of ``devices`` that were online are enough for a site outage."""
-    if count == devices:
+def is_enough(count: int, device_count: int) -> bool:
+    """Return whether ``count`` offline devices are enough for a site outage.
+
+    ``device_count`` is the number of devices that were online before.
+    """
+    if count == device_count:
         return count >= ALL_MIN
     numerator, denominator = MANY_SHARE
-    return count >= MANY_MIN and count * denominator >= devices * numerator
+    return count >= MANY_MIN and count * denominator >= device_count * numerator

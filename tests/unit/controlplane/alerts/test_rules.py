@@ -36,13 +36,13 @@ def test_a_device_in_maintenance_counts_neither_as_bound_nor_as_online() -> None
         BoundDevice(UUID(int=2), NOW, is_broken=False),
     ]
     facts = facts_of(schedule, bound, NOW, 3 * MINUTE)
-    assert (facts.devices, facts.online) == (1, 1)
+    assert (facts.device_count, facts.online_count) == (1, 1)
 
 
 def test_no_device_is_counted_during_a_maintenance_window_of_its_location() -> None:
     schedule = Schedule(maintenance=(Maintenance(None, NOW - HOUR, NOW + HOUR),))
-    during = facts_of(schedule, [], NOW, 3 * MINUTE, others=4, others_online=3)
-    afterwards = facts_of(schedule, [], NOW + HOUR, 3 * MINUTE, others=4, others_online=3)
+    during = facts_of(schedule, [], NOW, 3 * MINUTE, other_count=4, other_online_count=3)
+    afterwards = facts_of(schedule, [], NOW + HOUR, 3 * MINUTE, other_count=4, other_online_count=3)
     assert (during.devices, during.online) == (0, 0)
     assert (afterwards.devices, afterwards.online) == (4, 3)
 
@@ -52,5 +52,7 @@ def test_no_device_is_reported_offline_while_the_outage_of_its_location_is_firin
         Key(None, "site_outage"): ConditionState(is_firing=True, inactive_since=NOW),
         OFFLINE: ConditionState(is_active=True, active_since=NOW - HOUR, changes=(NOW - HOUR,)),
     }
-    facts = Facts(devices=9, online=8, offline={DEVICE: NOW - HOUR}, not_online=frozenset({DEVICE}))
+    facts = Facts(
+        device_count=9, online_count=8, offline={DEVICE: NOW - HOUR}, not_online=frozenset({DEVICE})
+    )
     assert evaluate(states, facts, NOW + MINUTE, Rules())[1] == []

@@ -61,7 +61,7 @@ def _events(location: WeekLocation, week: Week, step_s: int) -> Iterator[Event]:
                 bound.append(BoundDevice(device.instance_id, time_at(last[index]), is_broken))
         others = len(location.devices) - len(bound)
         facts = facts_of(
-            schedule, bound, now, ONLINE_WINDOW, others=others, others_online=others,
+            schedule, bound, now, ONLINE_WINDOW, other_count=others, other_online_count=others,
             can_detect_offline=monitoring.can_detect_offline(now, ONLINE_WINDOW),
         )  # fmt: skip
         states, transitions = evaluate(states, facts, now, Rules())
