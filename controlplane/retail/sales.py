@@ -10,7 +10,6 @@ from uuid import UUID
 from sqlalchemy import Row, Select, bindparam, select
 
 from agent.wire import codec
-from controlplane.merchant.sales import COMPLETED
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey, invalid_cursor
 from controlplane.operation.errors import validation_error
@@ -24,6 +23,7 @@ from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 
 Json = dict[str, Any]
+COMPLETED: Final = "completed"
 Columns = Row[*tuple[Any, ...]]
 """The selected columns of a sale, or of a line with its snapshot."""
 

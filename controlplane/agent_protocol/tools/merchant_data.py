@@ -19,7 +19,6 @@ from controlplane.agent_protocol.tools.record_models import (
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
 from controlplane.analytics.query import visible_locations
 from controlplane.operation.records import record_of
-from controlplane.retail.parts import percentage
 from controlplane.storage.merchant.merchant_tables import (
     FeeItem,
     Location,
@@ -28,6 +27,7 @@ from controlplane.storage.merchant.merchant_tables import (
 )
 
 ROWS_MAX: Final = 500
+MILLI: Final = 1000
 
 Section = Literal[
     "organization", "locations", "fees", "uoms", "paymentMethods", "pointsOfSale", "employees"
@@ -117,10 +117,12 @@ def _locations(context: ToolContext) -> list[Any]:
 
 
 def _fees(context: ToolContext) -> list[Any]:
-    return [
-        record_of(FeeRow, row, fee_item_id=row.id, percentage=percentage(row.percentage_milli))
-        for row in _by_name(context, FeeItem)
-    ]
+    rows = []
+    for row in _by_name(context, FeeItem):
+        milli = row.percentage_milli
+        percentage = None if milli is None else milli / MILLI
+        rows.append(record_of(FeeRow, row, fee_item_id=row.id, percentage=percentage))
+    return rows
 
 
 def _uoms(context: ToolContext) -> list[Any]:

@@ -43,8 +43,8 @@ def test_no_device_is_counted_during_a_maintenance_window_of_its_location() -> N
     schedule = Schedule(maintenance=(Maintenance(None, NOW - HOUR, NOW + HOUR),))
     during = facts_of(schedule, [], NOW, 3 * MINUTE, other_count=4, other_online_count=3)
     afterwards = facts_of(schedule, [], NOW + HOUR, 3 * MINUTE, other_count=4, other_online_count=3)
-    assert (during.devices, during.online) == (0, 0)
-    assert (afterwards.devices, afterwards.online) == (4, 3)
+    assert (during.device_count, during.online_count) == (0, 0)
+    assert (afterwards.device_count, afterwards.online_count) == (4, 3)
 
 
 def test_no_device_is_reported_offline_while_the_outage_of_its_location_is_firing() -> None:

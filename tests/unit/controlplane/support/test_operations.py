@@ -11,7 +11,7 @@ from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.support_tables import SupportLink
 from controlplane.support import routes
 from controlplane.support.channels import CHANNELS_MAX, set_channel
-from controlplane.support.links import KEPT, TOKEN_LIFE, end_link
+from controlplane.support.links import RETENTION, TOKEN_LIFE, end_link
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.support.desk import (
     DAY_S,
@@ -261,7 +261,7 @@ async def test_expired_and_ended_links_are_deleted_after_a_month(
     for token in (ended, confirmed):
         assert (await desk.confirm(token)).status_code == 200
     assert (await desk.ask(routes.DISCONNECT, token=ended)).status_code == 200
-    service.clock.advance(KEPT.total_seconds())
+    service.clock.advance(RETENTION.total_seconds())
     desk.token("d")  # this deletes old links
     assert (await desk.ask(routes.INSPECT, token=ended)).json()["state"] == "disconnected"
     service.clock.advance(1)
