@@ -1,1 +1,1 @@
-"""The agent protocol: a Model Context Protocol server with one endpoint that accepts only POST."""
+"""The tools of the agent protocol (MCP). `controlplane.web.agent_protocol` serves them."""

@@ -177,12 +177,13 @@ def evaluate(
             new_states[key] = state
         return state
 
-    location, is_outage = Key(None, "site_outage"), False
-    if location.condition in rules.by_name:
-        value = _site_outage_value(facts, states.get(location, NO_STATE), rules)
-        is_outage = step(location, value).needs_attention
+    is_outage = False
+    outage_key = Key(None, "site_outage")
+    if outage_key.condition in rules.by_name:
+        value = _site_outage_value(facts, states.get(outage_key, NO_STATE), rules)
+        is_outage = step(outage_key, value).needs_attention
     else:
-        transitions += _resolve_now(location, states.get(location, NO_STATE), now)
+        transitions += _resolve_now(outage_key, states.get(outage_key, NO_STATE), now)
     offline: set[UUID | None] = set()
     for key in _device_keys(states, facts):
         condition, _ = parse_name(key.condition)

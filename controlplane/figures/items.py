@@ -72,6 +72,7 @@ def rank(
         article = articles.get(snapshot, Article())
         key = article.identity
         add_part(sums_by_item, key, part)
+        # The latest snapshot has the highest position.
         latest[key] = max(latest.get(key, (snapshot, article)), (snapshot, article))
     ranked = {key: RankedArticle(latest[key][1], part) for key, part in sums_by_item.items()}
     return [ranked[key] for key in sorted(ranked, key=lambda key: (-ranked[key].net, repr(key)))]

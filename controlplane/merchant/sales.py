@@ -66,8 +66,8 @@ class NewSale:
     """A sale.
 
     Attributes:
-        status: `COMPLETED`, or `UNKNOWN` for an imported order that may not have been completed. No
-            figure includes such an order.
+        status: `COMPLETED`, or `UNKNOWN` for an imported order that may not have been completed.
+            Figures count such an order only as missing data.
         lines: None if it is unknown what was sold. Then ``total`` is required.
         discount: discount of the whole sale, in addition to the discounts of its lines.
     """

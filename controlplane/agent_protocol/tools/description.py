@@ -79,29 +79,29 @@ class BusinessDataDescription(Tolerant):
 def describe_business_data(
     _context: ToolContext, arguments: DescribeBusinessDataArguments
 ) -> tuple[str, BusinessDataDescription]:
-    names = [arguments.dataset] if arguments.dataset is not None else list(_ROWS)
+    names = [arguments.dataset] if arguments.dataset is not None else list(_TOOLS_AND_ROWS)
     answer = BusinessDataDescription(datasets=tuple(_describe(name) for name in names))
     return f"Datasets: {', '.join(names)}.", answer
 
 
-_RECORDS: Final = "read_business_records"
-_MERCHANT: Final = "read_merchant_data"
-_ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
+_RECORDS_TOOL: Final = "read_business_records"
+_MERCHANT_TOOL: Final = "read_merchant_data"
+_TOOLS_AND_ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
     "salesFigures": ("query_sales", SalesRow),
-    "sales": (_RECORDS, SaleRecord),
-    "refunds": (_RECORDS, RefundRecord),
-    "employees": (_RECORDS, EmployeeRecord),
-    "pointsOfSale": (_RECORDS, PointOfSaleRecord),
-    "devices": (_RECORDS, Device),
-    "deviceRequests": (_RECORDS, RemoteRequest),
-    "deviceReports": (_RECORDS, DeviceReportRecord),
-    "findings": (_RECORDS, DeviceFindingRecord),
-    "incidents": (_RECORDS, DeviceIncidentRow),
-    "organization": (_MERCHANT, OrganizationContext),
-    "locations": (_MERCHANT, LocationRow),
-    "fees": (_MERCHANT, FeeRow),
-    "uoms": (_MERCHANT, UomRow),
-    "paymentMethods": (_MERCHANT, PaymentMethodRow),
+    "sales": (_RECORDS_TOOL, SaleRecord),
+    "refunds": (_RECORDS_TOOL, RefundRecord),
+    "employees": (_RECORDS_TOOL, EmployeeRecord),
+    "pointsOfSale": (_RECORDS_TOOL, PointOfSaleRecord),
+    "devices": (_RECORDS_TOOL, Device),
+    "deviceRequests": (_RECORDS_TOOL, RemoteRequest),
+    "deviceReports": (_RECORDS_TOOL, DeviceReportRecord),
+    "findings": (_RECORDS_TOOL, DeviceFindingRecord),
+    "incidents": (_RECORDS_TOOL, DeviceIncidentRow),
+    "organization": (_MERCHANT_TOOL, OrganizationContext),
+    "locations": (_MERCHANT_TOOL, LocationRow),
+    "fees": (_MERCHANT_TOOL, FeeRow),
+    "uoms": (_MERCHANT_TOOL, UomRow),
+    "paymentMethods": (_MERCHANT_TOOL, PaymentMethodRow),
     "catalog": ("read_catalog", GoodRow),
 }
 """The tool that reads each dataset, and the model of its rows."""
@@ -133,7 +133,7 @@ _CATALOG_EXAMPLES: Final = (
 
 @cache
 def _describe(name: DatasetName) -> DatasetDescription:
-    tool, row = _ROWS[name]
+    tool, row = _TOOLS_AND_ROWS[name]
     is_figures = name == "salesFigures"
     return DatasetDescription(
         dataset=name,
