@@ -50,10 +50,8 @@ def name_of_subject(session: Session, alert: Alert) -> str:
 
 def _detail(session: Session, device: Device, rule: Rule) -> str:
     if rule.condition == "broken":
-        newest_reports = (device.network_report, device.application_report)
-        query = select(Report.headline).where(
-            Report.position.in_([each for each in newest_reports if each]), Report.severity == "bad"
-        )
+        newest = [each for each in (device.network_report, device.application_report) if each]
+        query = select(Report.headline).where(Report.position.in_(newest), Report.severity == "bad")
     elif rule.condition == "finding":
         query = select(DeviceFinding.sentence).where(
             DeviceFinding.device == device.position, DeviceFinding.rule == rule.argument
