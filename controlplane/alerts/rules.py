@@ -269,9 +269,7 @@ def _device_keys(states: States, facts: Facts) -> list[Key]:
     keys |= {Key(each, "offline") for each in facts.offline}
     keys |= {Key(each, "broken") for each in facts.broken}
     keys |= {Key(each, name) for name, devices in facts.active.items() for each in devices}
-    return sorted(
-        keys, key=lambda key: (str(key.instance_id), key.condition != "offline", key.condition)
-    )
+    return sorted(keys, key=lambda k: (str(k.instance_id), k.condition != "offline", k.condition))
 
 
 def _value(key: Key, condition: str, facts: Facts) -> Value:

@@ -81,11 +81,7 @@ def by_currency(
     location with movements in this currency.
     """
     return [
-        _currency(
-            currency,
-            [location for location in locations if _includes(location, currency, ledger)],
-            ledger,
-        )
+        _figures_of(currency, _locations_with(currency, locations, ledger), ledger)
         for currency in currencies(locations, ledger)
     ]
 
@@ -96,7 +92,7 @@ def totals(
     """Return figures for the same currencies as `by_currency`, without quantities."""
     totals_by_currency = {}
     for currency in currencies(locations, sums):
-        included_locations = [each for each in locations if _includes(each, currency, sums)]
+        included_locations = _locations_with(currency, locations, sums)
         parts = [sums.get((each.position, currency), DaySums()) for each in included_locations]
         fallbacks = sum(each.clock.fell_back for each in included_locations)
         totals_by_currency[currency] = figures(total(DaySums, parts), {}, fallbacks)
@@ -164,7 +160,7 @@ def coverage(sums: DaySums, fallbacks: int) -> records.Coverage:
     )
 
 
-def _currency(
+def _figures_of(
     currency: str, locations: Sequence[QueryLocation], ledger: Ledger
 ) -> records.CurrencyFigures:
     methods: dict[MethodKey, DaySums] = {}
@@ -215,8 +211,14 @@ def _by_net(entry: tuple[MethodKey, DaySums]) -> tuple[int, str, str]:
     return -sums.net, key.payment_type, key.name or ""
 
 
-def _includes(location: QueryLocation, currency: str, ledger: Collection[LedgerKey]) -> bool:
-    return location.currency == currency or (location.position, currency) in ledger
+def _locations_with(
+    currency: str, locations: Iterable[QueryLocation], ledger: Collection[LedgerKey]
+) -> list[QueryLocation]:
+    return [
+        each
+        for each in locations
+        if each.currency == currency or (each.position, currency) in ledger
+    ]
 
 
 def _utc_text(timestamp: datetime) -> str:

@@ -52,11 +52,10 @@ class PulseFacts:
 def pulse(facts: PulseFacts) -> VenuePulse:
     recent = {currency for currency, hour in facts.nets if hour // HOURS >= facts.today - 1}
     currencies = {facts.currency, *recent, *facts.this_hour, *facts.hour_yesterday}
+    first_counted_day = facts.today - ACTIVITY_DAYS
     return VenuePulse(
         location_id=facts.location_id,
-        activity_complete=(
-            facts.first_day is not None and facts.first_day <= facts.today - ACTIVITY_DAYS
-        ),
+        activity_complete=facts.first_day is not None and facts.first_day <= first_counted_day,
         currencies=tuple(_currency(currency, facts) for currency in sorted(currencies)),
         activity=activity(facts),
     )

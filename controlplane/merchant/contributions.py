@@ -105,13 +105,9 @@ def of_sale(
     for line, row in zip(sale.lines or (), rows, strict=True):
         quantity = milli(line.quantity, line.article.exponent)
         unit_key = (*rollup_key.location_day, rollup_key.payment_type, line.article.unit or NO_UNIT)
-        contributions.add(UnitRollup, unit_key, UnitSums(quantity_milli=quantity, line_count=1))
-        item_sums = ItemSums(
-            quantity_milli=quantity,
-            line_count=1,
-            gross=row.gross,
-            discount=row.discount + row.share,
-        )
+        contributions.add(UnitRollup, unit_key, UnitSums(quantity, line_count=1))
+        discount = row.discount + row.share
+        item_sums = ItemSums(quantity, line_count=1, gross=row.gross, discount=discount)
         contributions.add_item(rollup_key, row.snapshot, item_sums)
     return contributions
 

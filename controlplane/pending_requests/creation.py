@@ -144,13 +144,9 @@ def _existing_requests(
 
 
 def _refuse_too_many(context: RequestContext, new_count: int) -> None:
-    query = (
-        select(func.count())
-        .select_from(PendingRequest)
-        .where(
-            PendingRequest.organization_id == context.caller.organization_id,
-            PendingRequest.state.in_(OPEN_PENDING),
-        )
+    query = select(func.count()).where(
+        PendingRequest.organization_id == context.caller.organization_id,
+        PendingRequest.state.in_(OPEN_PENDING),
     )
     limit = context.settings.pending_requests_max
     if context.session.scalars(query).one() + new_count > limit:

@@ -52,7 +52,7 @@ class DispatchResult:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """One transaction of `dispatch_due`. Its functions add their changes to ``result``."""
+    """One transaction of `dispatch_due`, and the result to which its changes are added."""
 
     session: Session
     now: datetime
@@ -144,7 +144,7 @@ def _advance(dispatch: Dispatch, pending: PendingRequest, device: Device) -> Non
         pending.state = "revoked"
     elif pending.until <= now:
         pending.state = "expired"
-    elif (request_id := _find_answering_request(session, pending, device)) is not None:
+    elif (request_id := _find_answering_id(session, pending, device)) is not None:
         pending.state, pending.request_id = "done", request_id
     else:
         _dispatch(dispatch, pending, device, requester)
@@ -162,9 +162,7 @@ def _close(session: Session, pending: PendingRequest, now: datetime) -> None:
         pending.state, pending.request_id = "waiting", None
 
 
-def _find_answering_request(
-    session: Session, pending: PendingRequest, device: Device
-) -> UUID | None:
+def _find_answering_id(session: Session, pending: PendingRequest, device: Device) -> UUID | None:
     """Return the id of a request that answers ``pending``, or None.
 
     It is a request of the same kind that finished after ``pending`` was created.

@@ -94,17 +94,13 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
 
 def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | None:
     """Return the newest enrollment of the calling API key. The body names no device."""
-    query = (
-        select(Device)
-        .where(
-            context.visible(Device),
-            Device.key_id == context.caller.key_id,
-            Device.revoked_at.is_(None),
-        )
-        .order_by(Device.enrolled_at.desc(), Device.position.desc())
-        .limit(1)
+    query = select(Device).where(
+        context.visible(Device),
+        Device.key_id == context.caller.key_id,
+        Device.revoked_at.is_(None),
     )
-    device = context.session.scalars(query).first()
+    newest = query.order_by(Device.enrolled_at.desc(), Device.position.desc()).limit(1)
+    device = context.session.scalars(newest).first()
     return None if device is None else record_of(EnrollmentRecord, device)
 
 
@@ -116,15 +112,10 @@ def _repeated_reply(context: RequestContext, row: Challenge, signature: str) -> 
 
 
 def _bind(context: RequestContext, row: Challenge) -> Device:
-    query = (
-        select(Device)
-        .where(
-            Device.organization_id == row.organization_id,
-            Device.instance_id == row.instance_id,
-        )
-        .with_for_update()
+    query = select(Device).where(
+        Device.organization_id == row.organization_id, Device.instance_id == row.instance_id
     )
-    device = context.session.scalars(query).first()
+    device = context.session.scalars(query.with_for_update()).first()
     if device is None:
         device = Device(instance_id=row.instance_id, foreground=False, created_at=context.now)
         context.session.add(device)

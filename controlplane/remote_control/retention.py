@@ -53,9 +53,8 @@ def _delete_reports(session: Session, before: datetime) -> int:
         .order_by(Report.created_at, Report.position)
         .limit(ROWS_A_STEP)
     )
-    return change_rows(
-        session, delete(Report).where(Report.position.in_(session.scalars(old).all()))
-    )
+    positions = session.scalars(old).all()
+    return change_rows(session, delete(Report).where(Report.position.in_(positions)))
 
 
 def _delete_requests(session: Session, before: datetime) -> int:
@@ -69,6 +68,5 @@ def _delete_requests(session: Session, before: datetime) -> int:
         .order_by(Request.created_at, Request.position)
         .limit(ROWS_A_STEP)
     )
-    return change_rows(
-        session, delete(Request).where(Request.position.in_(session.scalars(old).all()))
-    )
+    positions = session.scalars(old).all()
+    return change_rows(session, delete(Request).where(Request.position.in_(positions)))

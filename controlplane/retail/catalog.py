@@ -107,10 +107,8 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
         variation = _variation_row(row.id, number, each)
         context.session.add(variation)
         context.session.add_all(
-            GoodCode(
-                variation_id=variation.id, number=code_number, type=code.type, value=code.value
-            )
-            for code_number, code in enumerate(each.codes, start=1)
+            GoodCode(variation_id=variation.id, number=index, type=code.type, value=code.value)
+            for index, code in enumerate(each.codes, start=1)
         )
         external_ids.append((each.external_data, "variation", variation.id))
     _store_external_ids(context, external_ids)

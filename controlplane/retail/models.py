@@ -68,6 +68,9 @@ def _require_one(value: Any) -> Any:
     return value
 
 
+_ONE_OR_MORE_VARIATIONS = (MaxItems(VARIATIONS_MAX), BeforeValidator(_require_one))
+
+
 class RequestModel(Model):
     """A part of a request."""
 
@@ -155,9 +158,7 @@ class Good(ReplyModel):
     business_type: Literal["regular"] = "regular"
     uom: Uom
     vat: Vat
-    variations: Annotated[
-        tuple[Variation, ...], MaxItems(VARIATIONS_MAX), BeforeValidator(_require_one)
-    ]
+    variations: Annotated[tuple[Variation, ...], *_ONE_OR_MORE_VARIATIONS]
 
 
 class GivenVat(RequestModel):
@@ -195,9 +196,7 @@ class GivenGood(RequestModel):
     category_id: Uuid | None = None
     uom_id: Uuid
     vat: GivenVat
-    variations: Annotated[
-        tuple[GivenVariation, ...], MaxItems(VARIATIONS_MAX), BeforeValidator(_require_one)
-    ]
+    variations: Annotated[tuple[GivenVariation, ...], *_ONE_OR_MORE_VARIATIONS]
 
 
 class GoodQuery(RequestModel):

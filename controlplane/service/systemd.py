@@ -85,8 +85,7 @@ class SystemdService:
 
     @property
     def is_packaged(self) -> bool:
-        directories = (self._root / each for each in _PACKAGE_UNIT_DIRECTORIES)
-        return any((directory / UNIT).exists() for directory in directories)
+        return any((self._root / each / UNIT).exists() for each in _PACKAGE_UNIT_DIRECTORIES)
 
     def install(self, options: str) -> bool:
         """Write the files that are missing or outdated, and enable the service to start at boot.

@@ -41,25 +41,22 @@ class EpochSeconds(TypeDecorator[datetime]):
 def finding_records(
     context: ToolContext, rows: Sequence[DeviceFinding], _ids: Any
 ) -> Iterable[Record]:
-    instance_ids = _instance_ids(context, rows)
+    ids = _instance_ids(context, rows)
     for row in rows:
         yield record_of(
-            DeviceFindingRecord,
-            row,
-            instance_id=instance_ids[row.device],
-            fix=rule_of(row.rule).fix,
+            DeviceFindingRecord, row, instance_id=ids[row.device], fix=rule_of(row.rule).fix
         )
 
 
 def incident_records(
     context: ToolContext, rows: Sequence[DeviceIncident], _ids: Any
 ) -> Iterable[Record]:
-    instance_ids = _instance_ids(context, rows)
+    ids = _instance_ids(context, rows)
     for row in rows:
         yield record_of(
             DeviceIncidentRow,
             row,
-            instance_id=instance_ids[row.device],
+            instance_id=ids[row.device],
             title=CAUSE_TITLES[row.cause].sentence,
             began_at=_time_of(row.began_s),
             ended_at=None if row.ended_s is None else _time_of(row.ended_s),

@@ -23,7 +23,7 @@ def sale_records(
     points_of_sale = _by_position(
         context, PointOfSale, PointOfSale.id, {row.point_of_sale for row in rows}
     )
-    methods = _payment_methods(context, rows)
+    methods = _method_names(context, rows)
     for row in rows:
         yield record_of(
             SaleRecord,
@@ -47,7 +47,7 @@ def refund_records(
     context: ToolContext, rows: Sequence[Refund], ids: Mapping[int, str]
 ) -> Iterator[RefundRecord]:
     employees = _by_position(context, Employee, Employee.id, {row.employee for row in rows})
-    methods = _payment_methods(context, rows)
+    methods = _method_names(context, rows)
     sales: dict[Any, UUID] = _by_position(context, Sale, Sale.id, {row.sale for row in rows})
     for row in rows:
         yield record_of(
@@ -88,9 +88,7 @@ def _lines(context: ToolContext, sales: Sequence[int]) -> Mapping[int, list[Line
     return lines
 
 
-def _payment_methods(
-    context: ToolContext, rows: Sequence[Sale] | Sequence[Refund]
-) -> dict[Any, str]:
+def _method_names(context: ToolContext, rows: Sequence[Sale] | Sequence[Refund]) -> dict[Any, str]:
     """Return the names of the payment methods of these rows, by row key."""
     method_ids = {row.payment_method for row in rows}
     return _by_position(context, PaymentMethod, PaymentMethod.name, method_ids)
