@@ -44,7 +44,7 @@ _MAC_IPV6_OR_TIME: Final = re.compile(
 )
 
 
-def without_userinfo(text: str) -> str:
+def mask_userinfo(text: str) -> str:
     """Return ``text`` with user and password masked in everything that resembles a URL."""
     if "@" in text:
         text = _WORD.sub(lambda word: _mask_word(word[0]), _mask_passwords_with_blanks(text))
