@@ -6,7 +6,7 @@ from typing import Any
 from agent.redaction.forms import forms_of
 from agent.redaction.named_values import mask_named_values, names_a_secret
 from agent.redaction.shapes import MASK, mask_typical_secrets
-from agent.redaction.userinfo import address_of, mask_userinfo
+from agent.redaction.userinfo import mask_userinfo, replace_userinfo
 
 
 class Redactor:
@@ -49,5 +49,5 @@ class Redactor:
             return value
         text = self.mask_known(value)
         if key.lower().endswith("proxy"):
-            text = address_of(text, f"{MASK}@")
+            text = replace_userinfo(text, f"{MASK}@")
         return self.redact(text)

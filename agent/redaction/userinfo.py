@@ -51,7 +51,7 @@ def mask_userinfo(text: str) -> str:
     return _mask_percent_encoded(text) if "%40" in text else text
 
 
-def address_of(url: str, replacement: str = "") -> str:
+def replace_userinfo(url: str, replacement: str = "") -> str:
     """Return ``url`` with ``replacement`` instead of user and password.
 
     ``url`` is one URL, or ``host:port`` with or without user and password.
