@@ -39,27 +39,27 @@ class PosixService(ServiceManager):
     Args:
         command_line: the command that starts the agent.
         run: runs the programs of the service manager.
-        root: the root of the file system.
+        file_system: the root of the file system.
         is_root: whether this process has root's rights.
         owners: the ids of the users whose files the service trusts.
     """
 
     command_line: tuple[str, ...]
     run: Run = run_program
-    root: Path = Path("/")
+    file_system: Path = Path("/")
     is_root: Callable[[], bool] = lambda: os.geteuid() == 0
     owners: Collection[int] = ROOT_ONLY
     state_path: ClassVar[str]
-    """The state directory, relative to ``root``."""
+    """The state directory, relative to ``file_system``."""
     has_key_path_in_config: ClassVar[bool]
     """See `ServicePaths`."""
 
     @property
     def paths(self) -> ServicePaths:
         return ServicePaths(
-            config=self.root / "etc/venue-agent/config.toml",
-            api_key=self.root / "etc/venue-agent/api-key",
-            state=self.root / self.state_path,
+            config=self.file_system / "etc/venue-agent/config.toml",
+            api_key=self.file_system / "etc/venue-agent/api-key",
+            state=self.file_system / self.state_path,
             has_key_path_in_config=self.has_key_path_in_config,
         )
 
