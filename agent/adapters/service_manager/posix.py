@@ -103,16 +103,20 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
     if getattr(sys, "frozen", False):
         directory = program.resolve().parent
         return (directory,), (directory,)
-    packages = Path(__file__).parents[2], Path(__file__).parents[3] / "collectors"  # [2] is agent
+    packages = (
+        Path(__file__).parents[2],
+        Path(__file__).parents[3] / "collectors",
+    )  # agent, collectors
     is_in_virtual_environment = sys.prefix != sys.base_prefix
     own_directories = (*packages, Path(sys.prefix)) if is_in_virtual_environment else packages
     return tuple(own_directories), (*packages, *_import_paths())
 
 
 def require_safe_configuration(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
-    """Raise ServiceManagerError if users other than ``owners`` could change its directory.
+    """Raise ServiceManagerError if the configuration or the file of the API key is not safe.
 
-    An existing configuration or key file must be an own file of this directory (`require_own`).
+    Users other than ``owners`` must not be able to change their directory, and both files must
+    belong to its owner (`require_own`).
     """
     directory = paths.config.parent
     existing_part = _require_safe_existing_part(directory, owners)
