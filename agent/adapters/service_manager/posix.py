@@ -103,10 +103,8 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
     if getattr(sys, "frozen", False):
         directory = program.resolve().parent
         return (directory,), (directory,)
-    packages = (
-        Path(__file__).parents[2],
-        Path(__file__).parents[3] / "collectors",
-    )  # agent, collectors
+    agent_package = Path(__file__).parents[2]
+    packages = agent_package, agent_package.parent / "collectors"
     is_in_virtual_environment = sys.prefix != sys.base_prefix
     own_directories = (*packages, Path(sys.prefix)) if is_in_virtual_environment else packages
     return tuple(own_directories), (*packages, *_import_paths())
