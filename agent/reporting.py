@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 
 from agent import __version__
-from agent.adapters.storage.outbox import Depth
+from agent.adapters.storage.outbox import OutboxDepth
 from agent.config.model import LocalConfig
 from agent.wire.payloads.common import Environment
 from collectors.contract import Field
@@ -32,7 +32,7 @@ def describe_environment(config: LocalConfig) -> Environment:
 def agent_fields(
     *,
     uptime_s: int,
-    outbox: Depth,
+    outbox: OutboxDepth,
     config_digest: str,
     last_exit: str | None,
     last_heartbeat_at: str | None,

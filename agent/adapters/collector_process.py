@@ -182,8 +182,8 @@ class CollectorProcess:
         return f"it was stopped at its deadline of {job.max_duration_s:g} s"
 
 
-def _error_of(done: asyncio.Task[None]) -> str | None:
-    error = done.exception()
+def _error_of(task: asyncio.Task[None]) -> str | None:
+    error = task.exception()
     return None if error is None else str(error)
 
 

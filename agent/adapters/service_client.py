@@ -68,9 +68,9 @@ Reply = TypeVar("Reply", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class CommandStream:
-    """A reply of `onCommands`. ``is_lasting`` is True for a stream, False for a single reply."""
+    """A reply of `onCommands`: a stream, or a single reply with all commands."""
 
-    is_lasting: bool
+    is_stream: bool
     frames: AsyncIterator[Frame]
 
 

@@ -178,7 +178,7 @@ def _read_text(path: Path | None) -> tuple[str, Path | None]:
     except OSError as error:
         raise ConfigError((f"{source}: cannot be read: {error.strerror}",)) from None
     if len(content) > MAX_FILE_BYTES:
-        raise ConfigError((f"{source}: is larger than {MAX_FILE_BYTES} bytes",))
+        raise ConfigError((f"{source}: is larger than {MAX_FILE_BYTES} bytes: shorten it",))
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n"), source
     except UnicodeDecodeError as error:

@@ -45,7 +45,7 @@ def _parse_url(text: str, example: str) -> SplitResult:
         raise ValueError(f"must be a URL such as {example}") from None
 
 
-def _service_url(text: str) -> str:
+def _check_service_url(text: str) -> str:
     parts = _parse_url(text, "https://ops.example.com")
     if parts.scheme not in {"http", "https"} or not parts.hostname or not is_one_word(text):
         raise ValueError("must be a URL such as https://ops.example.com")
@@ -58,14 +58,14 @@ def _service_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def _no_control_characters(text: str) -> str:
+def _refuse_control_characters(text: str) -> str:
     """Refuse an id with control characters, because the service would reject every call with it."""
     if any(unicodedata.category(character) == "Cc" for character in text):
         raise ValueError("must not contain control characters")
     return text
 
 
-def _kiosk_url(text: str) -> str:
+def _check_kiosk_url(text: str) -> str:
     if not text:
         return text
     parts = _parse_url(text, "http://127.0.0.1:9222")
@@ -74,7 +74,7 @@ def _kiosk_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def _private_subnet(text: str) -> str:
+def _check_private_subnet(text: str) -> str:
     try:
         network = ipaddress.ip_network(text)
     except ValueError as error:
@@ -86,7 +86,7 @@ def _private_subnet(text: str) -> str:
     return text
 
 
-def _subnet_or_address(text: str) -> str:
+def _check_subnet_or_address(text: str) -> str:
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:
@@ -94,14 +94,14 @@ def _subnet_or_address(text: str) -> str:
     return text
 
 
-def _ipv4_address(text: str) -> str:
+def _check_ipv4_address(text: str) -> str:
     try:
         return str(ipaddress.IPv4Address(text))
     except ValueError:
         raise ValueError("must be an IPv4 address such as 192.168.1.40") from None
 
 
-def _mac_address(text: str) -> str:
+def _check_mac_address(text: str) -> str:
     digits = text.replace(":", "").replace("-", "").lower()
     is_repeated_digit = len({*digits}) == 1  # no device has such an address: ff:ff:ff:ff:ff:ff
     if not MAC.fullmatch(text) or is_repeated_digit:
@@ -109,7 +109,7 @@ def _mac_address(text: str) -> str:
     return ":".join(digits[start : start + 2] for start in range(0, 12, 2))
 
 
-def _cron(text: str) -> str:
+def _check_cron(text: str) -> str:
     if not text:
         return text
     from apscheduler.triggers.cron import CronTrigger  # slow to import
@@ -121,17 +121,17 @@ def _cron(text: str) -> str:
     return text
 
 
-def _local_hours(text: str) -> str:
+def _check_local_hours(text: str) -> str:
     parse_local_hours(text)
     return text
 
 
-Cron = Annotated[str, AfterValidator(_cron)]
-QuietHours = Annotated[str, AfterValidator(_local_hours)]
-Subnet = Annotated[str, AfterValidator(_private_subnet)]
-SubnetOrAddress = Annotated[str, AfterValidator(_subnet_or_address)]
-Ipv4Address = Annotated[str, AfterValidator(_ipv4_address)]
-MacAddress = Annotated[str, AfterValidator(_mac_address)]
+Cron = Annotated[str, AfterValidator(_check_cron)]
+QuietHours = Annotated[str, AfterValidator(_check_local_hours)]
+Subnet = Annotated[str, AfterValidator(_check_private_subnet)]
+SubnetOrAddress = Annotated[str, AfterValidator(_check_subnet_or_address)]
+Ipv4Address = Annotated[str, AfterValidator(_check_ipv4_address)]
+MacAddress = Annotated[str, AfterValidator(_check_mac_address)]
 
 
 SYSTEM_PROXY: Final = "system"
@@ -145,10 +145,10 @@ class Section(Model):
 
 
 class Service(Section):
-    base_url: Annotated[str, AfterValidator(_service_url)] = Field(
+    base_url: Annotated[str, AfterValidator(_check_service_url)] = Field(
         description="Address of the service: https, or http for loopback only. Required."
     )
-    location_id: Annotated[LocationId, AfterValidator(_no_control_characters)] = Field(
+    location_id: Annotated[LocationId, AfterValidator(_refuse_control_characters)] = Field(
         description="Id of the venue where this machine is, as the service lists it. Required."
     )
     api_key_file: str = Field(
@@ -187,7 +187,7 @@ class DeviceSection(Section):
         ),
     )
     legacy_install_id: Annotated[
-        str, Utf16Length(limits.LEGACY_INSTALL_ID_MAX), AfterValidator(_no_control_characters)
+        str, Utf16Length(limits.LEGACY_INSTALL_ID_MAX), AfterValidator(_refuse_control_characters)
     ] = Field(
         default="",
         description=(
@@ -338,7 +338,7 @@ class Application(Section):
         default=(),
         description='Programs whose processes are included in reports, such as "pos-till".',
     )
-    kiosk_debug_url: Annotated[str, AfterValidator(_kiosk_url)] = Field(
+    kiosk_debug_url: Annotated[str, AfterValidator(_check_kiosk_url)] = Field(
         default="",
         description=(
             "DevTools address of the kiosk browser on loopback, such as http://127.0.0.1:9222."

@@ -47,8 +47,8 @@ Tree = Mapping[str, Any]
 
 def review_of(tree: Tree) -> Iterator[Issue]:
     """Yield the issues, each with its path and value."""
-    yield from _printers(tree)
-    yield from _watched_devices(tree)
+    yield from _printer_issues(tree)
+    yield from _watched_device_issues(tree)
     for (section, key), find_problem in _TEXTS.items():
         text = _section(tree, section).get(key)
         if isinstance(text, str) and text and (problem := find_problem(text)):
@@ -58,14 +58,14 @@ def review_of(tree: Tree) -> Iterator[Issue]:
         items = _section(tree, section).get(key)
         if isinstance(items, list) and (problem := find_list_problem(items)):
             yield Issue((section, key), problem, value=items)
-    yield from _exclusions(tree)
-    yield from _limits(tree)
+    yield from _exclusion_issues(tree)
+    yield from _limit_issues(tree)
 
 
 # ---------------------------------------------------------------------------- arrays of tables
 
 
-def _printers(tree: Tree) -> Iterator[Issue]:
+def _printer_issues(tree: Tree) -> Iterator[Issue]:
     first_use: dict[str, int] = {}
     for index, entry in _tables(tree, "printers"):
         table: Path = ("printers", index)
@@ -83,7 +83,7 @@ def _printers(tree: Tree) -> Iterator[Issue]:
                 yield Issue(path, problem, value=address)
 
 
-def _watched_devices(tree: Tree) -> Iterator[Issue]:
+def _watched_device_issues(tree: Tree) -> Iterator[Issue]:
     first_use: dict[str, int] = {}
     for index, entry in _tables(tree, "watched_devices"):
         table: Path = ("watched_devices", index)
@@ -155,13 +155,13 @@ def _is_host(text: str) -> bool:
 # ---------------------------------------------------------------------------- single keys
 
 
-def _duplicates(items: list[Any]) -> str | None:
+def _duplicates_problem(items: list[Any]) -> str | None:
     plain = [item for item in items if isinstance(item, str | int)]
     repeated_items = sorted({item for item in plain if plain.count(item) > 1}, key=str)
     return f"names {', '.join(map(str, repeated_items))} twice" if repeated_items else None
 
 
-def _service_types(items: list[Any]) -> str | None:
+def _service_types_problem(items: list[Any]) -> str | None:
     texts = (item for item in items if isinstance(item, str))
     wrong_texts = ", ".join(text for text in texts if not _SERVICE_TYPE.fullmatch(text))
     return (
@@ -169,7 +169,7 @@ def _service_types(items: list[Any]) -> str | None:
     )
 
 
-def _example_address(url: str) -> str | None:
+def _example_address_problem(url: str) -> str | None:
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
@@ -179,10 +179,10 @@ def _example_address(url: str) -> str | None:
     return None
 
 
-def _location(text: str) -> str | None:
+def _location_problem(text: str) -> str | None:
     if is_placeholder(text):
         return "is a placeholder: write the id of this venue, as the service lists it"
-    return _blanks(text)
+    return _blanks_problem(text)
 
 
 def is_placeholder(text: str) -> bool:
@@ -190,14 +190,14 @@ def is_placeholder(text: str) -> bool:
     return _PLACEHOLDER.fullmatch(text) is not None
 
 
-def _blanks(text: str) -> str | None:
+def _blanks_problem(text: str) -> str | None:
     # `config.model` reports control characters.
     has_control_characters = any(unicodedata.category(each) == "Cc" for each in text)
     is_wrong = text.strip() != text and not has_control_characters
     return "must not begin or end with a blank" if is_wrong else None
 
 
-def _proxy(text: str) -> str | None:
+def _proxy_problem(text: str) -> str | None:
     problem = 'must be a URL such as http://proxy.example:3128, or "system"'
     if text == SYSTEM_PROXY:
         return None
@@ -207,7 +207,7 @@ def _proxy(text: str) -> str | None:
     return None if parts.scheme in _PROXY_SCHEMES and parts.hostname else problem
 
 
-def _relative_path(path: str) -> str | None:
+def _relative_path_problem(path: str) -> str | None:
     """Refuse a relative path: which file it means depends on where the agent is started.
 
     A path with a control character comes from a backslash in double quotes, such as `"C:\\temp"`.
@@ -218,16 +218,16 @@ def _relative_path(path: str) -> str | None:
     return None if is_absolute else "must be an absolute path"
 
 
-def _program_names(names: list[Any]) -> str | None:
+def _program_names_problem(names: list[Any]) -> str | None:
     is_wrong = any(isinstance(name, str) and _name_problem(name) for name in names)
     return "must contain names of programs" if is_wrong else None
 
 
-def _url_port(url: str) -> str | None:
+def _url_port_problem(url: str) -> str | None:
     return None if has_usable_port(url) else f"must have a port from 1 to {_PORT_MAX}"
 
 
-def _schedule(text: str) -> str | None:
+def _schedule_problem(text: str) -> str | None:
     from apscheduler.triggers.cron import CronTrigger  # slow to import
 
     try:
@@ -239,30 +239,30 @@ def _schedule(text: str) -> str | None:
 
 
 _TEXTS: Final[Mapping[tuple[str, str], Callable[[str], str | None]]] = {
-    ("service", "base_url"): _example_address,
-    ("service", "location_id"): _location,
-    ("device", "legacy_install_id"): _blanks,
-    ("service", "proxy"): _proxy,
-    ("service", "api_key_file"): _relative_path,
-    ("service", "ca_file"): _relative_path,
-    ("device", "state_dir"): _relative_path,
-    ("application", "kiosk_debug_url"): _url_port,
-    ("schedule", "network"): _schedule,
-    ("schedule", "application"): _schedule,
+    ("service", "base_url"): _example_address_problem,
+    ("service", "location_id"): _location_problem,
+    ("device", "legacy_install_id"): _blanks_problem,
+    ("service", "proxy"): _proxy_problem,
+    ("service", "api_key_file"): _relative_path_problem,
+    ("service", "ca_file"): _relative_path_problem,
+    ("device", "state_dir"): _relative_path_problem,
+    ("application", "kiosk_debug_url"): _url_port_problem,
+    ("schedule", "network"): _schedule_problem,
+    ("schedule", "application"): _schedule_problem,
 }
 """For each key whose value is a string: the function that returns the problem of a value."""
 _LISTS: Final[Mapping[tuple[str, str], Callable[[list[Any]], str | None]]] = {
-    ("network", "ports"): _duplicates,
-    ("network", "subnets"): _duplicates,
-    ("network", "mdns_service_types"): _service_types,
-    ("application", "watch_processes"): _program_names,
+    ("network", "ports"): _duplicates_problem,
+    ("network", "subnets"): _duplicates_problem,
+    ("network", "mdns_service_types"): _service_types_problem,
+    ("application", "watch_processes"): _program_names_problem,
 }
 """For each key whose value is a list: the function that returns the problem of a value."""
 
 # ---------------------------------------------------------------------------- several keys
 
 
-def _exclusions(tree: Tree) -> Iterator[Issue]:
+def _exclusion_issues(tree: Tree) -> Iterator[Issue]:
     network = _section(tree, "network")
     excluded_networks = _networks(network.get("exclude"))
     subnets = _networks(network.get("subnets")) or [ipaddress.IPv4Network("0.0.0.0/0")]
@@ -271,7 +271,7 @@ def _exclusions(tree: Tree) -> Iterator[Issue]:
         yield Issue(("network", "exclude"), problem, value=network["exclude"])
 
 
-def _limits(tree: Tree) -> Iterator[Issue]:
+def _limit_issues(tree: Tree) -> Iterator[Issue]:
     limits = _section(tree, "limits")
     outbox_max, report_max = (
         limits.get("outbox_max_bytes"),

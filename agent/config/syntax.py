@@ -68,7 +68,7 @@ class _Mistake:
         for start, describe in _DESCRIPTIONS.items():
             if self.message.startswith(start):
                 return describe(self)
-        return self._as_reported()
+        return self._describe_as_tomllib()
 
     @property
     def key(self) -> str | None:
@@ -87,7 +87,7 @@ class _Mistake:
         sections = sections_of(self.model)
         return frozenset(sections).union(*(each.model_fields for each in sections.values()))
 
-    def _as_reported(self) -> str:
+    def _describe_as_tomllib(self) -> str:
         return self.message + (f": '{self.key} = …'" if self.key else "")
 
     @property
@@ -108,10 +108,10 @@ class _Mistake:
             value = "true"
         return f"{key or 'key'} = {value}"
 
-    def section_twice(self) -> str:
+    def describe_repeated_section(self) -> str:
         header = HEADER.match(self.line)
         if header is None or header[2] not in self.model.model_fields:
-            return self._as_reported()
+            return self._describe_as_tomllib()
         name = header[2]
         if get_origin(self.model.model_fields[name].annotation) is tuple:
             return f"write [[{name}]], with two brackets, above each of the {name}"
@@ -124,7 +124,7 @@ class _Mistake:
             " this line"
         )
 
-    def key_twice(self) -> str:
+    def describe_repeated_key(self) -> str:
         assignment = ASSIGNMENT.match(self.line)
         for number in range(len(self.previous_lines), 0, -1):
             line = self.previous_lines[number - 1]
@@ -134,9 +134,9 @@ class _Mistake:
             if earlier and earlier[1] == assignment[1]:
                 name = repr(self.key) if self.key else "a key"
                 return f"{name} is set twice, first in line {number}: delete one of the two lines"
-        return self._as_reported()
+        return self._describe_as_tomllib()
 
-    def invalid_value(self) -> str:
+    def describe_invalid_value(self) -> str:
         value, key = self.value, self.key or "key"
         if not value:
             return f"{key!r} has no value: write {self._example}, or delete the line"
@@ -144,9 +144,11 @@ class _Mistake:
             return f"{value.lower()} is no value: delete the line to use the default"
         if boolean := _BOOLEANS.get(value.lower()):
             return f"write {key} = {boolean}"
-        return self.incomplete_list("a list") if value[0] == "[" else self._without_quotes()
+        if value[0] == "[":
+            return self.describe_incomplete_list("a list")
+        return self._describe_missing_quotes()
 
-    def _without_quotes(self) -> str:
+    def _describe_missing_quotes(self) -> str:
         example = self._example  # its value has the type of the key
         if example.endswith("= 30"):
             return f"the value must be a number: write {example}"
@@ -154,7 +156,7 @@ class _Mistake:
             return f"the value must be true or false: write {example}"
         return f"quotes are missing: write {example}"
 
-    def text_after_value(self) -> str:
+    def describe_text_after_value(self) -> str:
         value, example = self.value, self._example
         if _WITH_UNIT.match(value) and not example.endswith('"'):
             return f"write the number without a unit: {example}"
@@ -165,10 +167,10 @@ class _Mistake:
         if self._known.intersection(re.findall(r"([\w\-]+)\s*=", value)):
             return "write each key in a line of its own"
         if example.endswith(('"', "]")) and value[:1] not in {'"', "'", "["}:
-            return self._without_quotes()
+            return self._describe_missing_quotes()
         return "only a comment, which begins with #, may follow the value"
 
-    def no_equals_sign(self) -> str:
+    def describe_missing_equals_sign(self) -> str:
         word = _FIRST_WORD.match(self.line)
         if word is None or word[1] not in self._known:
             return _UNCLEAR
@@ -176,43 +178,43 @@ class _Mistake:
         fix = "write = instead of the colon" if has_colon else "the sign = is missing"
         return f"{fix}: {self._example_of(word[1])}"
 
-    def unclosed_list(self) -> str:
+    def describe_unclosed_list(self) -> str:
         lines = [replace(self, line=line) for line in (*self.previous_lines, self.line)]
         numbers = range(len(lines), 0, -1)
         opening = next((n for n in numbers if lines[n - 1].value.startswith("[")), len(lines))
         which_list = "a list" if opening == len(lines) else f"the list in line {opening}"
-        return lines[opening - 1].incomplete_list(which_list)
+        return lines[opening - 1].describe_incomplete_list(which_list)
 
-    def incomplete_list(self, which_list: str) -> str:
+    def describe_incomplete_list(self, which_list: str) -> str:
         if _UNQUOTED_IN_LIST.match(self.value):
-            return self._without_quotes()
+            return self._describe_missing_quotes()
         # For an unknown key, the example has the key "exclude", whose value is a list.
         example = self._example if self.key else self._example_of("exclude")
         return (
             f"{which_list} is not complete: check its commas, quotes and closing bracket: {example}"
         )
 
-    def unclosed_section(self) -> str:
+    def describe_unclosed_section(self) -> str:
         return "the closing bracket of the section is missing: write [section]"
 
-    def unclosed_text(self) -> str:
+    def describe_unclosed_text(self) -> str:
         return f"the closing quote is missing: write {self._example}"
 
-    def invalid_statement(self) -> str:
+    def describe_invalid_statement(self) -> str:
         return "a comment begins with #" if _OTHER_COMMENT.match(self.line) else _UNCLEAR
 
 
 _DESCRIPTIONS: Final[Mapping[str, Callable[[_Mistake], str]]] = {
-    "Cannot declare": _Mistake.section_twice,
-    "Cannot mutate": _Mistake.section_twice,
-    "Cannot overwrite a value": _Mistake.key_twice,
-    "Invalid value": _Mistake.invalid_value,
-    "Invalid statement": _Mistake.invalid_statement,
-    "Expected newline": _Mistake.text_after_value,
-    "Expected '='": _Mistake.no_equals_sign,
-    "Expected ']": _Mistake.unclosed_section,
-    "Illegal character '\\n'": _Mistake.unclosed_text,
-    "Unterminated string": _Mistake.unclosed_text,
-    "Unclosed array": _Mistake.unclosed_list,
+    "Cannot declare": _Mistake.describe_repeated_section,
+    "Cannot mutate": _Mistake.describe_repeated_section,
+    "Cannot overwrite a value": _Mistake.describe_repeated_key,
+    "Invalid value": _Mistake.describe_invalid_value,
+    "Invalid statement": _Mistake.describe_invalid_statement,
+    "Expected newline": _Mistake.describe_text_after_value,
+    "Expected '='": _Mistake.describe_missing_equals_sign,
+    "Expected ']": _Mistake.describe_unclosed_section,
+    "Illegal character '\\n'": _Mistake.describe_unclosed_text,
+    "Unterminated string": _Mistake.describe_unclosed_text,
+    "Unclosed array": _Mistake.describe_unclosed_list,
 }
 """Descriptions by the start of tomllib's message."""

@@ -7,7 +7,7 @@ from typing import Final
 from agent.redaction.named_values import named_values_in, names_a_secret
 from agent.redaction.redactor import Redactor
 from agent.redaction.shapes import MASK
-from agent.redaction.userinfo import address_of, userinfo_of
+from agent.redaction.userinfo import replace_userinfo, userinfo_of
 
 _SECTION: Final = re.compile(r"[^\S\n]*\[{1,2}([^\]\n]{1,200})\]{1,2}")
 # Matches a line whose key ends with `proxy`. The second group is the value.
@@ -61,7 +61,7 @@ def _mask_proxy_value(value: str) -> str:
     if "@" not in value:
         return value
     quote = value[0] if value[0] in "\"'" else ""
-    return quote + address_of(value[len(quote) :], f"{MASK}@")
+    return quote + replace_userinfo(value[len(quote) :], f"{MASK}@")
 
 
 def _mask_comment(line: str) -> str:

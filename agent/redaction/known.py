@@ -11,7 +11,7 @@ from typing import Any, Final
 from agent.redaction.named_values import names_a_secret
 from agent.redaction.redactor import Redactor
 from agent.redaction.shapes import mask_typical_secrets
-from agent.redaction.userinfo import address_of
+from agent.redaction.userinfo import replace_userinfo
 
 KNOWN_MAX: Final = 64
 
@@ -69,7 +69,7 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     left out.
     """
     addresses = {
-        name: address_of(value) if name.lower().endswith("_proxy") else value
+        name: replace_userinfo(value) if name.lower().endswith("_proxy") else value
         for name, value in environment.items()
     }
     return {name: value for name, value in addresses.items() if not _has_secret(name, value)}

@@ -88,11 +88,11 @@ _NEXT_LINE: Final = re.compile(
 )
 
 
-def without_named_values(text: str) -> str:
+def mask_named_values(text: str) -> str:
     """Return ``text`` with the values of secret keys masked."""
     if not _may_name_a_secret(text):
         return text
-    return _OPTION.sub(rf"\1{MASK}", _without_assigned(text))
+    return _OPTION.sub(rf"\1{MASK}", _mask_assigned_values(text))
 
 
 def named_values_in(text: str) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _may_name_a_secret(text: str) -> bool:
     return any(stem in lower for stem in _STEMS)
 
 
-def _without_assigned(text: str) -> str:
+def _mask_assigned_values(text: str) -> str:
     parts, copied_until = [], 0
     for begin, end in _spans(text):
         parts += [text[copied_until:begin], MASK]

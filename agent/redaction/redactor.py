@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from agent.redaction.forms import forms_of
-from agent.redaction.named_values import names_a_secret, without_named_values
+from agent.redaction.named_values import mask_named_values, names_a_secret
 from agent.redaction.shapes import MASK, mask_typical_secrets
-from agent.redaction.userinfo import address_of, without_userinfo
+from agent.redaction.userinfo import mask_userinfo, replace_userinfo
 
 
 class Redactor:
@@ -18,7 +18,7 @@ class Redactor:
     def redact(self, text: str) -> str:
         """Return ``text`` with every secret replaced by asterisks."""
         text = self.mask_known(text)
-        return without_userinfo(without_named_values(mask_typical_secrets(text)))
+        return mask_userinfo(mask_named_values(mask_typical_secrets(text)))
 
     def mask_known(self, text: str) -> str:
         """Mask only the known secrets. This is sufficient for text that the agent creates."""
@@ -49,5 +49,5 @@ class Redactor:
             return value
         text = self.mask_known(value)
         if key.lower().endswith("proxy"):
-            text = address_of(text, f"{MASK}@")
+            text = replace_userinfo(text, f"{MASK}@")
         return self.redact(text)

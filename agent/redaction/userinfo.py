@@ -44,14 +44,14 @@ _MAC_IPV6_OR_TIME: Final = re.compile(
 )
 
 
-def without_userinfo(text: str) -> str:
+def mask_userinfo(text: str) -> str:
     """Return ``text`` with user and password masked in everything that resembles a URL."""
     if "@" in text:
         text = _WORD.sub(lambda word: _mask_word(word[0]), _mask_passwords_with_blanks(text))
     return _mask_percent_encoded(text) if "%40" in text else text
 
 
-def address_of(url: str, replacement: str = "") -> str:
+def replace_userinfo(url: str, replacement: str = "") -> str:
     """Return ``url`` with ``replacement`` instead of user and password.
 
     ``url`` is one URL, or ``host:port`` with or without user and password.

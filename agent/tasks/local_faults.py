@@ -46,17 +46,17 @@ class LocalFaultRecorder:
         return now_s >= self._due_s
 
     async def observe(
-        self, now: Callable[[], datetime], now_s: float, *, is_excused: bool
+        self, read_time: Callable[[], datetime], now_s: float, *, is_excused: bool
     ) -> tuple[Sequence[Incident], Sequence[Event], bool]:
         """Read once. Return the ended incidents, new events, and whether an incident began.
 
         Args:
-            now: returns the wall clock's time.
+            read_time: returns the wall clock's time.
             now_s: the monotonic time.
             is_excused: whether the time is in ``quiet_hours``. All open incidents then end.
         """
         reading = await self._read()
-        at = now()
+        at = read_time()
         throttling = self._throttling.observe(reading.throttle_count, at, now_s)
         events = [Event(kind, at, detail) for kind, detail in reading.events]
         events += filter(None, (throttling,))

@@ -114,9 +114,9 @@ class Receiver:
             await self.session.binding_state.wait_until_bound()
             start_s = self.clock.monotonic()
             method = self._choose_method()
-            is_lasting = False
+            is_stream = False
             try:
-                is_lasting = await self._receive_once(method)
+                is_stream = await self._receive_once(method)
             except (Refused, BodyRejected, BodyTooLarge) as error:
                 self.delivery = None
                 self._note_rejection(error, method)
@@ -128,7 +128,7 @@ class Receiver:
                     self._note_stream_refused(error)
             if method == "stream" and self._choose_method() == "poll":
                 continue  # the stream was just refused: poll at once
-            await self._pause(is_lasting, self.clock.monotonic() - start_s)
+            await self._pause(is_stream, self.clock.monotonic() - start_s)
 
     def reconnect(self) -> None:
         """Replace the current stream. Its connection might be lost without an error."""
@@ -145,13 +145,13 @@ class Receiver:
             loss = asyncio.create_task(self.session.binding_state.wait_for_loss())
             connection.callback(loss.cancel)
             answer = await self.session.open_commands(connection, stream=method == "stream")
-            self.delivery = "stream" if answer.is_lasting else "poll"
+            self.delivery = "stream" if answer.is_stream else "poll"
             unreadable_before = self.unreadable
             await self._process_reply(answer, loss)
             if loss.done():
                 self.delivery = None
             self._note_end(method, self.unreadable - unreadable_before)
-            return answer.is_lasting
+            return answer.is_stream
 
     def _note_end(self, method: Method, unreadable: int) -> None:
         """Update counts and conditions after a reply with ``unreadable`` unreadable entries."""
@@ -230,8 +230,8 @@ class Receiver:
         if self._breaks >= BREAKS_REPORTED_FROM:
             self.health.set("stream-broken", str(error))
 
-    async def _pause(self, is_lasting: bool, lasted_s: float) -> None:
-        if is_lasting:
+    async def _pause(self, is_stream: bool, lasted_s: float) -> None:
+        if is_stream:
             self._short_streams = 0 if lasted_s > SHORT_STREAM_S else self._short_streams + 1
             pause_s = RECONNECT.delay_s(max(1, self._short_streams), self.rng)
             if self._has_ended_early:  # perhaps the streams of all devices ended together

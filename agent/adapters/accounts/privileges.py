@@ -25,7 +25,7 @@ from agent.errors import StateError
 from agent.regular_file import kind_of
 
 _LENGTH_BYTES: Final = 8
-"""In the pipe to the child, the length of the content precedes the content, in so many bytes."""
+"""Size of the field with the content's length, which is sent to the child before the content."""
 _REPLY_MAX: Final = 1000
 """Maximum size of the child's reply in bytes: "done", or the reason of a failure."""
 

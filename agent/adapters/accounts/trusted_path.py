@@ -63,7 +63,7 @@ def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
 def _steps_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield every directory and link on the way to the target of ``path`` (path_resolution(7))."""
     absolute = path.absolute()
-    position, links = Path(absolute.anchor), 0
+    position, link_count = Path(absolute.anchor), 0
     yield position, position.lstat()
     remaining_parts = deque(absolute.parts[1:])
     while remaining_parts:
@@ -74,12 +74,14 @@ def _steps_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
         if not stat.S_ISLNK(status.st_mode):
             position = step
             continue
-        links += 1
-        if links > _LINKS_MAX:
+        link_count += 1
+        if link_count > _LINKS_MAX:
             raise OSError(f"{path} contains too many links")
         target = step.readlink()
-        position = Path(target.anchor) if target.is_absolute() else position
-        remaining_parts.extendleft(reversed(target.parts[1 if target.is_absolute() else 0 :]))
+        parts = target.parts
+        if target.is_absolute():
+            position, parts = Path(target.anchor), parts[1:]
+        remaining_parts.extendleft(reversed(parts))
 
 
 def _check(

@@ -1,4 +1,4 @@
-"""Summarizes this machine's links, addresses and routes. Pure."""
+"""Summarizes this machine's links, addresses and routes, which other modules read."""
 
 import ipaddress
 from collections.abc import Sequence

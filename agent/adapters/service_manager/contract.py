@@ -118,4 +118,7 @@ class ServiceManager(ABC):
                 "the service is not installed: run `venue-agent service install`"
             )
         if not self.paths.config.exists():
-            raise ServiceManagerError(f"not started: {self.paths.config} does not exist")
+            raise ServiceManagerError(
+                f"not started: {self.paths.config} does not exist: run `venue-agent service"
+                " install` with --base-url, --location and --api-key-file"
+            )

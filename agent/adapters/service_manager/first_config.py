@@ -117,7 +117,7 @@ def _new_key(file: Path | None) -> str | None:
 def _read_stdin() -> str:
     """Return the first line of standard input. A terminal shows a prompt, but not the input."""
     if not sys.stdin.isatty():
-        return sys.stdin.readline(MAX_KEY_LENGTH + 2)  # the key and its line break
+        return sys.stdin.readline(MAX_KEY_LENGTH + 2)  # the key, CR and LF
     try:
         return getpass.getpass("API key (not shown): ")
     except EOFError:

@@ -93,7 +93,7 @@ class LaunchdService(PosixService):
 
     @property
     def _plist(self) -> Path:
-        return self.root / f"Library/LaunchDaemons/{LABEL}.plist"
+        return self.file_system / f"Library/LaunchDaemons/{LABEL}.plist"
 
     def _is_loaded(self) -> bool:
         return self.run("launchctl", "print", TARGET).returncode == 0

@@ -39,27 +39,27 @@ class PosixService(ServiceManager):
     Args:
         command_line: the command that starts the agent.
         run: runs the programs of the service manager.
-        root: the root of the file system.
+        file_system: the root of the file system.
         is_root: whether this process has root's rights.
         owners: the ids of the users whose files the service trusts.
     """
 
     command_line: tuple[str, ...]
     run: Run = run_program
-    root: Path = Path("/")
+    file_system: Path = Path("/")
     is_root: Callable[[], bool] = lambda: os.geteuid() == 0
     owners: Collection[int] = ROOT_ONLY
     state_path: ClassVar[str]
-    """The state directory, relative to ``root``."""
+    """The state directory, relative to ``file_system``."""
     has_key_path_in_config: ClassVar[bool]
     """See `ServicePaths`."""
 
     @property
     def paths(self) -> ServicePaths:
         return ServicePaths(
-            config=self.root / "etc/venue-agent/config.toml",
-            api_key=self.root / "etc/venue-agent/api-key",
-            state=self.root / self.state_path,
+            config=self.file_system / "etc/venue-agent/config.toml",
+            api_key=self.file_system / "etc/venue-agent/api-key",
+            state=self.file_system / self.state_path,
             has_key_path_in_config=self.has_key_path_in_config,
         )
 
@@ -103,16 +103,18 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
     if getattr(sys, "frozen", False):
         directory = program.resolve().parent
         return (directory,), (directory,)
-    packages = Path(__file__).parents[2], Path(__file__).parents[3] / "collectors"  # [2] is agent
+    agent_package = Path(__file__).parents[2]
+    packages = agent_package, agent_package.parent / "collectors"
     is_in_virtual_environment = sys.prefix != sys.base_prefix
     own_directories = (*packages, Path(sys.prefix)) if is_in_virtual_environment else packages
     return tuple(own_directories), (*packages, *_import_paths())
 
 
 def require_safe_configuration(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
-    """Raise ServiceManagerError if users other than ``owners`` could change its directory.
+    """Raise ServiceManagerError if the configuration or the file of the API key is not safe.
 
-    An existing configuration or key file must be an own file of this directory (`require_own`).
+    Users other than ``owners`` must not be able to change their directory, and both files must
+    belong to its owner (`require_own`).
     """
     directory = paths.config.parent
     existing_part = _require_safe_existing_part(directory, owners)

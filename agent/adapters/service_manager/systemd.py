@@ -158,14 +158,14 @@ class SystemdService(PosixService):
         return plain(lines[-1]) if lines else ""
 
     def _is_packaged(self) -> bool:
-        return any((self.root / folder / UNIT).exists() for folder in _PACKAGE_FOLDERS)
+        return any((self.file_system / folder / UNIT).exists() for folder in _PACKAGE_FOLDERS)
 
     def _write_units(self) -> bool:
         command_line = require_reachable(self.command_line)
-        unit = self.root / _OWN_UNITS / UNIT
+        unit = self.file_system / _OWN_UNITS / UNIT
         changes = [write_if_changed(unit, unit_text(command_line).encode())]
         changes += [self._write_resource(path, name) for path, name in _OWN_FILES.items()]
-        run_checked(self.run, "systemd-sysusers", str(self.root / _OWN_SYSUSERS))
+        run_checked(self.run, "systemd-sysusers", str(self.file_system / _OWN_SYSUSERS))
         return any(changes)
 
     def _write_backoff(self) -> bool:
@@ -173,14 +173,15 @@ class SystemdService(PosixService):
         return version >= _BACKOFF_SINCE and self._write_resource(_BACKOFF_DROP_IN, BACKOFF)
 
     def _write_resource(self, path: str, resource: str) -> bool:
-        return write_if_changed(self.root / path, (RESOURCES / resource).read_bytes())
+        return write_if_changed(self.file_system / path, (RESOURCES / resource).read_bytes())
 
     def _remove_own_files(self) -> bool:
         own = (f"{_OWN_UNITS}/{UNIT}", _BACKOFF_DROP_IN, *_OWN_FILES)
-        existing_files = [self.root / path for path in own if (self.root / path).is_file()]
+        paths = (self.file_system / path for path in own)
+        existing_files = [path for path in paths if path.is_file()]
         for path in existing_files:
             path.unlink()
-        for path in (self.root / _BACKOFF_DROP_IN, self.root / _OWN_SYSUSERS):
+        for path in (self.file_system / _BACKOFF_DROP_IN, self.file_system / _OWN_SYSUSERS):
             if path.parent.is_dir() and not any(path.parent.iterdir()):
                 path.parent.rmdir()
         return bool(existing_files)

@@ -19,7 +19,7 @@ class Item(SealedReport):
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
+class OutboxDepth:
     """Number and total size of the waiting reports, and the creation time of the oldest report."""
 
     reports: int
@@ -83,11 +83,11 @@ class Outbox:
     def remove_within(self, connection: sqlite3.Connection, report_id: UUID) -> None:
         connection.execute("DELETE FROM outbox WHERE report_id = ?", (report_id,))
 
-    def depth(self) -> Depth:
+    def depth(self) -> OutboxDepth:
         row = self._database.query(
             "SELECT count(*), coalesce(sum(length(body)), 0), min(created_at) FROM outbox"
         )[0]
-        return Depth(row[0], row[1], datetime.fromisoformat(row[2]) if row[2] else None)
+        return OutboxDepth(row[0], row[1], datetime.fromisoformat(row[2]) if row[2] else None)
 
     def has_room(self, size_bytes: int, max_bytes: int) -> bool:
         """Return whether a requested report fits into the outbox next to other requested reports.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from agent.config.model import SYSTEM_PROXY, LocalConfig, Printer
-from agent.redaction.userinfo import address_of
+from agent.redaction.userinfo import replace_userinfo
 from agent.wire.vocabulary import Kind
 from collectors.contract import ApplicationJob, ConfiguredPrinter, Job, NetworkJob, WatchedDevice
 
@@ -83,4 +83,4 @@ def _address(printer: Printer) -> str | None:
     """
     if printer.transport != "network" or printer.address is None:
         return printer.address
-    return address_of(printer.address)
+    return replace_userinfo(printer.address)

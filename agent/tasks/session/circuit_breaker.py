@@ -142,14 +142,16 @@ class CircuitBreaker:
         with self._trying(operation):
             while True:
                 try:
-                    return await self.once(operation, send)
+                    return await self.call_once(operation, send)
                 except (ServiceUnavailable, CredentialRefused):
                     failures_alone += self._answers > answers
                     answers = self._answers
                     if failures_alone == alone_max:
                         raise
 
-    async def once(self, operation: Operation, send: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def call_once(
+        self, operation: Operation, send: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
         """Make one attempt as soon as the breakers allow it, and return the reply.
 
         Raises every ServiceError. As with `call`, each failure makes the next delay longer.

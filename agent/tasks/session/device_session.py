@@ -163,7 +163,7 @@ class DeviceSession:
             answer = self.client.commands(stream=stream, answer_within_s=answer_within_s)
             return connection.enter_async_context(answer)
 
-        return await self.breaker.once(
+        return await self.breaker.call_once(
             "onCommands as a stream" if stream else "onCommands", open_reply
         )
 

@@ -40,7 +40,7 @@ class StreamStateClient(ServiceClient):
         self, *, stream: bool, answer_within_s: float | None = None
     ) -> AsyncIterator[CommandStream]:
         async with super().commands(stream=stream, answer_within_s=answer_within_s) as answer:
-            self.has_stream = answer.is_lasting
+            self.has_stream = answer.is_stream
             try:
                 yield answer
             finally:

@@ -76,7 +76,7 @@ async def client(server: ScriptedServer, clock: FakeClock) -> AsyncIterator[Serv
 async def frames(client: ServiceClient, *, stream: bool = True) -> tuple[bool, list[Frame]]:
     """Return whether the service answered with a stream that lasts, and the received frames."""
     async with client.commands(stream=stream) as answer:
-        return answer.is_lasting, [frame async for frame in answer.frames]
+        return answer.is_stream, [frame async for frame in answer.frames]
 
 
 CHALLENGE = decode(golden.text_of("challenge/request"), ChallengeRequest)
@@ -555,9 +555,9 @@ async def test_a_complete_reply_is_parsed_as_polled_commands(
 ) -> None:
     server.answer(body, content_type=content_type)
 
-    is_lasting, answers = await frames(client)
+    is_stream, answers = await frames(client)
 
-    assert not is_lasting
+    assert not is_stream
     assert command_ids(answers) == expected
 
 
@@ -597,9 +597,9 @@ async def test_server_sent_events_are_parsed(
     body = SSE.replace("COMMAND", COMMAND.decode()).replace("\n", end).encode()
     server.answer(body, content_type="Text/Event-Stream;charset=utf-8")
 
-    is_lasting, answers = await frames(client)
+    is_stream, answers = await frames(client)
 
-    assert is_lasting
+    assert is_stream
     assert command_ids(answers) == [COMMAND_ID] * 4
     assert sum(len(frame.rejected) for frame in answers) == 3
 
@@ -612,9 +612,9 @@ async def test_each_line_of_ndjson_is_a_frame(
 ) -> None:
     server.answer(COMMAND + b"\n\nbroken\r\n[" + COMMAND + b"]", content_type=content_type)
 
-    is_lasting, answers = await frames(client)
+    is_stream, answers = await frames(client)
 
-    assert is_lasting
+    assert is_stream
     assert command_ids(answers) == [COMMAND_ID, COMMAND_ID]
 
 
@@ -746,7 +746,7 @@ async def test_a_stream_is_closed_when_its_context_ends(
 
     server.write_answer = write_answer
     async with client.commands(stream=True) as answer:
-        assert answer.is_lasting
+        assert answer.is_stream
 
     await asyncio.wait_for(closed.wait(), 60)
 

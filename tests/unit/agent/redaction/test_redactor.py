@@ -14,7 +14,7 @@ from agent.redaction.configuration import redact_configuration, secrets_in_confi
 from agent.redaction.named_values import names_a_secret
 from agent.redaction.redactor import Redactor
 from agent.redaction.shapes import MASK
-from agent.redaction.userinfo import address_of, userinfo_of
+from agent.redaction.userinfo import replace_userinfo, userinfo_of
 from tests import sizes
 from tests.time_limit import generous_time_limit
 
@@ -213,7 +213,7 @@ def test_secrets_in_urls_are_redacted(word: str) -> None:
     for url in urls:
         assert_no_secret(redact(url))
         assert_no_secret(redact(json.dumps({"u": url})))
-    assert_no_secret(address_of(f"http://user:{word}@proxy:1"))
+    assert_no_secret(replace_userinfo(f"http://user:{word}@proxy:1"))
     assert word in userinfo_of(f"http://user:{word}@proxy:1")
 
 

@@ -33,15 +33,15 @@ def frame(*commands: Command, rejected: tuple[str, ...] = ()) -> Frame:
 
 
 def poll_reply(*frames: Frame | Exception) -> CommandStream:
-    return CommandStream(is_lasting=False, frames=at_once(*frames))
+    return CommandStream(is_stream=False, frames=at_once(*frames))
 
 
 def ending_stream(*frames: Frame | Exception) -> CommandStream:
-    return CommandStream(is_lasting=True, frames=at_once(*frames))
+    return CommandStream(is_stream=True, frames=at_once(*frames))
 
 
 def open_stream(*frames: Frame) -> CommandStream:
-    return CommandStream(is_lasting=True, frames=for_ever(*frames))
+    return CommandStream(is_stream=True, frames=for_ever(*frames))
 
 
 def received_ids(home: Harness) -> list[int]:

@@ -317,7 +317,7 @@ CreateManager = Callable[[Path, tuple[str, ...]], ServiceManager]
 
 def systemd_service(root: Path, command: tuple[str, ...]) -> ServiceManager:
     return SystemdService(
-        command, run_no_program, root=root, is_root=lambda: True, owners=TRUSTED_OWNERS
+        command, run_no_program, file_system=root, is_root=lambda: True, owners=TRUSTED_OWNERS
     )
 
 

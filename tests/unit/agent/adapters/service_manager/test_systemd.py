@@ -105,7 +105,7 @@ def service_in(systemd: FakeSystemd, *, is_root: bool = True) -> SystemdService:
     return SystemdService(
         PROGRAM,
         systemd.run,
-        root=systemd.root,
+        file_system=systemd.root,
         is_root=lambda: is_root,
         give_to_group=lambda path, group: None,
     )

@@ -71,7 +71,7 @@ async def test_an_unreadable_key_does_not_show_that_the_service_is_reachable(
 ) -> None:
     for error in (DOWN, ApiKeyUnreadable("the API key cannot be read")):
         with pytest.raises(type(error)):
-            await home.breaker.once("heartbeat", Service(home, error).ask)
+            await home.breaker.call_once("heartbeat", Service(home, error).ask)
         assert not home.breaker.is_up
     assert "connection-refused" in home.codes()
 
@@ -442,10 +442,10 @@ async def test_the_method_once_raises_every_error_and_waits_between_calls(home: 
     service = Service(home, *[ServiceUnavailable("server-error", "503")] * 4)
     for _ in range(4):
         with pytest.raises(ServiceUnavailable):
-            await home.breaker.once("onCommands", service.ask)
+            await home.breaker.call_once("onCommands", service.ask)
 
     assert home.breaker.wait_left_s("onCommands") >= 4
-    assert await home.breaker.once("onCommands", service.ask) == "answer"
+    assert await home.breaker.call_once("onCommands", service.ask) == "answer"
     assert sum(service.waits()) >= (1 + 2 + 4 + 8) / 2
     assert home.breaker.wait_left_s("onCommands") == 0
 
