@@ -172,13 +172,13 @@ def test_the_error_names_the_staging_directory_if_it_cannot_be_renamed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = tmp_path / "place" / "keys"
-    add = keys._add
+    add = keys._add_keys
 
     def add_and_block(*arguments: object) -> None:
         add(*arguments)  # type: ignore[arg-type]
         (out / "in the way").mkdir(parents=True)
 
-    monkeypatch.setattr(keys, "_add", add_and_block)
+    monkeypatch.setattr(keys, "_add_keys", add_and_block)
     assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 1
     hint = capsys.readouterr().err.splitlines()[-1]
     staging = Path(hint.removeprefix("The keys are in ").removesuffix(": move this directory."))
