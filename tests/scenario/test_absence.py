@@ -42,6 +42,13 @@ class EnrolledAgent:
     service: HostileService
     app: SimulatedApp
 
+    async def request_report(self, *, expires_in_s: float) -> str:
+        """Request a network report that expires this long after the current virtual time."""
+        # The fake service counts from the start of the virtual clock.
+        return await self.service.request_report(
+            "network", expires_in_s=self.clock.passed_s + expires_in_s
+        )
+
     async def until_answered(self, request_id: str, within_s: float) -> None:
         """Wait in virtual time until the service has the report."""
         await self.service.until(lambda: self.service.report_for(request_id) is not None, within_s)
@@ -80,7 +87,7 @@ OUTAGES = sizes.amount(medium=12, large=24, variable="OUTAGES")
 OUTAGE_S = 180.0
 
 
-async def _outages(home: Path, seed: int, count: int) -> list[tuple[int, float]]:
+async def _measure_outages(home: Path, seed: int, count: int) -> list[tuple[int, float]]:
     """Return for each outage the number of attempts, and the time from its end until a report.
 
     The report answers a request that was created when the service came back.
@@ -93,9 +100,7 @@ async def _outages(home: Path, seed: int, count: int) -> list[tuple[int, float]]
                 await agent.service.go_away()
                 await asyncio.sleep(OUTAGE_S)
             await agent.service.come_back()
-            request_id = await agent.service.request_report(
-                "network", expires_in_s=agent.clock.passed_s + 600
-            )
+            request_id = await agent.request_report(expires_in_s=600)
             began = agent.clock.passed_s
             await agent.until_answered(request_id, 120)
             outages.append((len(calls), agent.clock.passed_s - began))
@@ -108,7 +113,9 @@ def test_outage_of_three_minutes_costs_few_attempts_and_reports_resume_quickly(
     outages = [
         outage
         for seed in range(4)
-        for outage in run_in_virtual_time(_outages(memory_home / str(seed), seed, OUTAGES // 4))
+        for outage in run_in_virtual_time(
+            _measure_outages(memory_home / str(seed), seed, OUTAGES // 4)
+        )
     ]
     attempts = [count for count, _ in outages]
     recovery_s = sorted(duration_s for _, duration_s in outages)
@@ -131,7 +138,7 @@ OUTBOX_MAX_BYTES = 100_000
 REQUESTS = 20
 
 
-async def _long_outage(home: Path) -> None:
+async def _play_long_outage(home: Path) -> None:
     # The maximum age is so long that only the limit of bytes applies.
     limits: dict[str, object] = {"outbox_max_bytes": OUTBOX_MAX_BYTES, "outbox_max_age_days": 365}
     async with enrolled_agent(home, limits=limits) as agent:
@@ -219,7 +226,7 @@ def _waiting(app: SimulatedApp) -> list[Item]:
 def test_outbox_stays_within_limits_in_a_long_outage_and_is_sent_afterwards(
     memory_home: Path,
 ) -> None:
-    run_in_virtual_time(_long_outage(memory_home))
+    run_in_virtual_time(_play_long_outage(memory_home))
 
 
 async def _sleep_through_the_night(home: Path) -> None:
@@ -231,9 +238,7 @@ async def _sleep_through_the_night(home: Path) -> None:
         await agent.service.until(
             lambda: agent.service.calls.count("onCommands") > streams, CHECK_EVERY_S + 5
         )
-        request_id = await agent.service.request_report(
-            "network", expires_in_s=agent.clock.passed_s + 60
-        )
+        request_id = await agent.request_report(expires_in_s=60)
         await agent.until_answered(request_id, 30)
 
 
@@ -247,9 +252,7 @@ async def _sleep_after_an_outage(home: Path) -> float:
         await asyncio.sleep(600)  # after this time, the waits between attempts are at their maximum
         await agent.service.come_back()
         agent.clock.suspend(3600)
-        request_id = await agent.service.request_report(
-            "network", expires_in_s=agent.clock.passed_s + 600
-        )
+        request_id = await agent.request_report(expires_in_s=600)
         began = agent.clock.passed_s
         await agent.until_answered(request_id, 60)
         return agent.clock.passed_s - began

@@ -27,7 +27,7 @@ from tests.scenario.simulated_agent import SimulatedApp, config_for, simulated_a
 ON_LINUX = sys.platform == "linux"
 
 
-# ------------------------------------------------------------------ the child
+# ------------------------------------------------------------------ the collector process
 
 
 @pytest.mark.skipif(not ON_LINUX, reason="macOS does not enforce RLIMIT_DATA, Windows has none")
@@ -43,7 +43,7 @@ async def test_child_over_its_memory_limit_ends_and_its_facts_are_kept() -> None
     assert int(collected.error.split()[2]) < MEMORY_MAX_BYTES / 2**20
 
 
-PROGRAM = """
+PRINT_LIMITS = """
 import os, resource
 from collectors.bounds import limit_this_process
 limit_this_process()
@@ -54,7 +54,7 @@ print(os.nice(0), resource.getrlimit(resource.RLIMIT_DATA)[0])
 @pytest.mark.skipif(os.name != "posix", reason="the test reads resource limits of POSIX")
 def test_child_has_low_priority_and_a_memory_limit() -> None:
     words = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", PRINT_LIMITS], capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
     assert [int(word) for word in words] == [min(os.nice(0) + NICENESS, 19), MEMORY_MAX_BYTES]
 
@@ -62,7 +62,7 @@ def test_child_has_low_priority_and_a_memory_limit() -> None:
 # ------------------------------------------------------------------ the disk
 
 
-async def _full_disk(home: Path) -> None:
+async def _fill_and_free_the_disk(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
@@ -95,11 +95,11 @@ def _set_writable(app: SimulatedApp, is_writable: bool) -> None:
     app._database._connection.execute(f"PRAGMA query_only = {'OFF' if is_writable else 'ON'}")
 
 
-def test_full_disk_is_reported_and_survived(memory_home: Path) -> None:
-    run_in_virtual_time(_full_disk(memory_home))
+def test_agent_reports_a_full_disk_and_recovers_when_there_is_space(memory_home: Path) -> None:
+    run_in_virtual_time(_fill_and_free_the_disk(memory_home))
 
 
-class _Disk(StateDirectory):
+class _DiskWithFreeBytes(StateDirectory):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.free = 0
@@ -110,7 +110,7 @@ class _Disk(StateDirectory):
 
 async def test_scheduled_reports_are_skipped_if_disk_space_is_scarce(tmp_path: Path) -> None:
     kinds: list[Kind] = []
-    disk, health = _Disk(tmp_path), HealthBoard(VirtualClock(), lambda: None)
+    disk, health = _DiskWithFreeBytes(tmp_path), HealthBoard(VirtualClock(), lambda: None)
     floor = DiskFloor(disk, health, kinds.append)
     for free in (DISK_FLOOR_BYTES - 1, 0):
         disk.free = free
@@ -171,7 +171,7 @@ def test_requests_beyond_the_limit_are_answered_after_earlier_ones_end(
     run_in_virtual_time(_flood(memory_home, monkeypatch))
 
 
-async def _unreadable_report(home: Path) -> None:
+async def _start_with_an_unreadable_report(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         config = config_for(home, service.base_url)
@@ -197,7 +197,7 @@ async def _unreadable_report(home: Path) -> None:
 
 
 def test_an_unreadable_report_does_not_block_other_reports(memory_home: Path) -> None:
-    run_in_virtual_time(_unreadable_report(memory_home))
+    run_in_virtual_time(_start_with_an_unreadable_report(memory_home))
 
 
 def test_leftovers_of_a_killed_agent_are_removed_at_the_next_start(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def _record(home: Path) -> dict[str, Any]:
 
 
 def _names_in_quarantine(home: Path) -> list[str]:
-    """Return the names of the files in quarantine without the time with which they begin."""
+    """Return the names of the files in quarantine without the time at their beginning."""
     quarantine = home / "state" / "quarantine"
     return sorted(p.name[23:] for p in quarantine.iterdir()) if quarantine.exists() else []
 
@@ -46,7 +46,7 @@ async def _leave_an_unsent_report(home: Path, service: HostileService, clock: Vi
     return request_id
 
 
-async def _copied_disk(home: Path) -> None:
+async def _start_with_a_copied_disk(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         await _leave_an_unsent_report(home, service, clock)
@@ -76,10 +76,10 @@ def test_copied_disk_enrolls_once_as_a_new_device(
 ) -> None:
     # The fingerprint is set, because a container may have no machine id to compute it from.
     monkeypatch.setattr("agent.adapters.machine.fingerprint", lambda: "that of this machine")
-    run_in_virtual_time(_copied_disk(memory_home))
+    run_in_virtual_time(_start_with_a_copied_disk(memory_home))
 
 
-async def _old_backup(home: Path) -> None:
+async def _restore_a_backup(home: Path) -> None:
     clock = VirtualClock()
     backup = home / "backup"
     async with HostileService(clock.true_time) as service:
@@ -94,7 +94,7 @@ async def _old_backup(home: Path) -> None:
         shutil.copytree(backup, home / "state")
         # The restored journal lacks the later request. The service delivers this request again, but
         # refuses its acknowledgements, because it has ended.
-        service._waiting[later_id] = {**_command(service, later_id)}
+        service._waiting[later_id] = _command(service, later_id)
         service.faults["acknowledge"] = status(409)
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             await app.until_ended({later_id}, 600)
@@ -120,10 +120,10 @@ def _command(service: HostileService, request_id: str) -> dict[str, Any]:
 
 
 def test_agent_with_a_restored_backup_collects_nothing_twice(memory_home: Path) -> None:
-    run_in_virtual_time(_old_backup(memory_home))
+    run_in_virtual_time(_restore_a_backup(memory_home))
 
 
-async def _bind_again(home: Path) -> None:
+async def _change_the_binding(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         async with simulated_agent(config_for(home, service.base_url), home, clock):
@@ -138,10 +138,10 @@ async def _bind_again(home: Path) -> None:
 
 
 def test_a_new_binding_of_the_service_is_used_without_a_new_enrollment(memory_home: Path) -> None:
-    run_in_virtual_time(_bind_again(memory_home))
+    run_in_virtual_time(_change_the_binding(memory_home))
 
 
-async def _another_service(home: Path) -> None:
+async def _change_the_service(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as old, HostileService(clock.true_time) as new:
         request_id = await _leave_an_unsent_report(home, old, clock)
@@ -160,10 +160,10 @@ async def _another_service(home: Path) -> None:
 
 
 def test_reports_for_another_service_are_quarantined_and_not_sent(memory_home: Path) -> None:
-    run_in_virtual_time(_another_service(memory_home))
+    run_in_virtual_time(_change_the_service(memory_home))
 
 
-async def _another_location(home: Path, *, is_refused: bool) -> None:
+async def _change_the_location(home: Path, *, is_refused: bool) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         request_id = await _leave_an_unsent_report(home, service, clock)
@@ -187,10 +187,10 @@ async def _another_location(home: Path, *, is_refused: bool) -> None:
 def test_reports_of_the_previous_location_are_sent_or_quarantined_if_refused(
     is_refused: bool, memory_home: Path
 ) -> None:
-    run_in_virtual_time(_another_location(memory_home, is_refused=is_refused))
+    run_in_virtual_time(_change_the_location(memory_home, is_refused=is_refused))
 
 
-async def _revoked(home: Path) -> None:
+async def _revoke_and_restore(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
@@ -224,19 +224,19 @@ async def _revoked(home: Path) -> None:
 def test_revoked_device_stops_collecting_within_a_heartbeat_and_reports_why(
     memory_home: Path,
 ) -> None:
-    run_in_virtual_time(_revoked(memory_home))
+    run_in_virtual_time(_revoke_and_restore(memory_home))
 
 
 # ------------------------------------------------------------------ real processes
 
 
-@pytest.mark.parametrize("place", ["/proc/venue", "/dev/null", "/dev/null/state"])
-async def test_invalid_state_directory_is_a_one_line_error(place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("state_dir", ["/proc/venue", "/dev/null", "/dev/null/state"])
+async def test_invalid_state_directory_is_a_one_line_error(state_dir: str, tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
-    config.write_text(config.read_text().replace(str(tmp_path / "state"), place))
+    config.write_text(config.read_text().replace(str(tmp_path / "state"), state_dir))
     code, output, errors = await run_forked_agent(config, "run")
     assert (code, output) == (1, "")
-    assert errors.startswith(f"venue-agent: the state directory {place} cannot be written: ")
+    assert errors.startswith(f"venue-agent: the state directory {state_dir} cannot be written: ")
     assert len(errors.splitlines()) == 1
 
 

@@ -77,9 +77,7 @@ async def test_sigterm_ends_every_phase_cleanly(case: str, tmp_path: Path) -> No
             assert agent.status()["phase"] == "stopped"
 
 
-async def test_stopped_collection_starts_again_at_the_next_start(
-    tmp_path: Path,
-) -> None:
+async def test_stopped_collection_starts_again_at_the_next_start(tmp_path: Path) -> None:
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
         async with forked_agent(config) as agent:

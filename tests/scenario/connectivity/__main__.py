@@ -58,14 +58,14 @@ def main(arguments: Sequence[str]) -> int:
         results = play_cases([*singles * options.repeat, *pairs], GRACE_S)
         (healthy,) = future.result()
     print(ROW.format("fault", "s", "recorded", "cause", "begin error s", "end error s"))
-    failures = [_row(case, [r for r in results if r.case == case]) for case in singles]
-    failures += [_pair_row(result) for result in results if len(result.case.parts) > 1]
+    failures = [_print_row(case, [r for r in results if r.case == case]) for case in singles]
+    failures += [_print_pair_row(result) for result in results if len(result.case.parts) > 1]
     print(f"a healthy venue: {len(healthy.incidents)} incidents, {len(healthy.events)} events")
     _print_costs(began_s)
     return int(any(failures) or bool(healthy.incidents))
 
 
-def _row(case: Case, results: Sequence[Result]) -> bool:
+def _print_row(case: Case, results: Sequence[Result]) -> bool:
     """Print the row of a fault. Return whether it violates a requirement."""
     part = case.parts[0]
     noticed_by = FAULTS[part.kind].noticed_by
@@ -77,7 +77,9 @@ def _row(case: Case, results: Sequence[Result]) -> bool:
         f"{len(recorded_results)}/{len(results)}",
         f"{len(correct_results)}/{len(recorded_results)}",
     )
-    line = ROW.format(part.kind, f"{part.length_s:g}", *counts, _range(begins), _range(ends))
+    line = ROW.format(
+        part.kind, f"{part.length_s:g}", *counts, _format_range(begins), _format_range(ends)
+    )
     is_required = part.length_s >= REQUIRED_FROM_S[noticed_by]
     share = SHARE_OF_SHORT if part.length_s < ERROR_MAX_S else 1.0
     # The next call can be a whole heartbeat interval later. The intervals vary by 10 %.
@@ -89,14 +91,19 @@ def _row(case: Case, results: Sequence[Result]) -> bool:
         or any(not -ERROR_MAX_S <= error_s <= begin_max_s for error_s in begins)
         or any(not -ERROR_MAX_S <= error_s <= end_max_s for error_s in ends)
     )
-    print(line + ("  WRONG" if is_wrong else "" if is_required else "  (by chance)"))
+    if is_wrong:
+        line += "  WRONG"
+    elif not is_required:
+        line += "  (by chance)"
+    print(line)
     for result in results:
         if is_wrong:
             print(f"    {result.incidents}")
     return is_wrong
 
 
-def _pair_row(result: Result) -> bool:
+def _print_pair_row(result: Result) -> bool:
+    """Print the row of a pair of faults. Return whether its causes are wrong."""
     is_wrong = result.causes != result.case.expected
     print(f"{result.case!s:48} {', '.join(result.causes)}{'  WRONG' if is_wrong else ''}")
     if is_wrong:
@@ -104,7 +111,7 @@ def _pair_row(result: Result) -> bool:
     return is_wrong
 
 
-def _range(values: Sequence[float]) -> str:
+def _format_range(values: Sequence[float]) -> str:
     if not values:
         return "-"
     low, high = min(values), max(values)

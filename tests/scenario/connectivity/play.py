@@ -15,7 +15,7 @@ from agent.wire.payloads.history import Cause, History, Incident
 from tests.fakes.fake_path import nearest_causes
 from tests.lab.connectivity.venue import GATEWAY, TILL
 from tests.scenario.connectivity.faults import FAULTS
-from tests.scenario.connectivity.site import Site, is_true_within, site
+from tests.scenario.connectivity.site import Site, site, wait_until
 
 PAUSE_S = 12.0
 """Minimum time between the end of a case and the next case, and the time between the steps of
@@ -117,10 +117,14 @@ def pair(rng: Random) -> Case:
     show (agent/rules/connectivity/incidents.py defines how long a cause must last).
     """
     first, second = rng.sample(sorted(OVERLAPPING), 2)
-    begins_s, length_s = rng.randint(12, 25), rng.randint(60, 75)
+    second_begins_s, first_ends_s = rng.randint(12, 25), rng.randint(60, 75)
     apart_s = rng.choice((rng.randint(12, 20), rng.randint(45, 55)))
-    ends_s = rng.choice((length_s + apart_s, max(length_s - apart_s, begins_s + 15)))
-    return Case((Part(first, 0.0, length_s), Part(second, begins_s, ends_s - begins_s)))
+    # The second fault ends after or before the first.
+    second_ends_s = rng.choice(
+        (first_ends_s + apart_s, max(first_ends_s - apart_s, second_begins_s + 15))
+    )
+    second_part = Part(second, second_begins_s, second_ends_s - second_begins_s)
+    return Case((Part(first, 0.0, first_ends_s), second_part))
 
 
 def play_cases(cases: Sequence[Case], grace_s: float) -> list[Result]:
@@ -204,7 +208,7 @@ def _play(venue_site: Site, case: Case) -> datetime:
     time.sleep(PAUSE_S)
     since = began_at - timedelta(seconds=EARLY_S)
     # If an incident is still open after this time, its end error is above the limit.
-    is_true_within(ENDS_WITHIN_S, lambda: not _is_open(venue_site.record(since)))
+    wait_until(ENDS_WITHIN_S, lambda: not _is_open(venue_site.record(since)))
     return began_at
 
 

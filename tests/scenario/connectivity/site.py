@@ -129,25 +129,25 @@ class Site:
 
     def wait_for(self, condition: Callable[[], bool], event: str) -> None:
         """Wait until a condition is true. Raises AssertionError if it is not true in time."""
-        if not is_true_within(WITHIN_S, condition):
+        if not wait_until(WITHIN_S, condition):
             raise AssertionError(f"not within {WITHIN_S:g} s: {event}")
 
-    def _start(self, name: str, where: str, module: str, *arguments: str) -> None:
+    def _start(self, name: str, namespace: str, module: str, *arguments: str) -> None:
         variables = {k: v for k, v in environment().items() if not k.lower().endswith("_proxy")}
         log = self.home / f"{name}.log"
         log.touch()
         program = start_forked(
-            "tests.scenario.connectivity.inside", str(self.venue.pid_of(where)),
+            "tests.scenario.connectivity.inside", str(self.venue.pid_of(namespace)),
             str(self.home / "resolv.conf"), module, *arguments, environment=variables, output=log,
         )  # fmt: skip
         self._stack.callback(program.kill)
         self._programs[name] = program
 
 
-def is_true_within(seconds: float, condition: Callable[[], bool]) -> bool:
+def wait_until(seconds: float, condition: Callable[[], bool]) -> bool:
     """Wait until a condition is true. Return whether it became true in time."""
-    until_s = time.monotonic() + seconds
-    while not (is_true := condition()) and time.monotonic() < until_s:
+    deadline = time.monotonic() + seconds
+    while not (is_true := condition()) and time.monotonic() < deadline:
         time.sleep(CHECK_EVERY_S)
     return is_true
 

@@ -43,7 +43,7 @@ async def agent_on_a_small_disk(config: Path) -> AsyncIterator[tuple[AgentProces
             await process.wait()
 
 
-def fill(disk: Path) -> Path:
+def fill_disk(disk: Path) -> Path:
     """Fill the disk, and return the file to delete."""
     path = disk / "filler"
     with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
@@ -60,13 +60,13 @@ async def until(condition: Callable[[], bool], agent: AgentProcess) -> None:
             await asyncio.sleep(0.05)
 
 
-async def incidents(agent: AgentProcess, config: Path) -> list[tuple[str, int]]:
+async def read_incidents(agent: AgentProcess, config: Path) -> list[tuple[str, int]]:
     """Return cause and count of each incident that `venue-agent timeline` prints."""
     user = ("--user", "--preserve-credentials") if os.geteuid() else ()
     namespace_entry = ("nsenter", f"--target={agent.process.pid}", *user, "--mount")
-    verb = (sys.executable, "-m", "agent", "timeline", "--json", "--config", str(config))
+    command = (sys.executable, "-m", "agent", "timeline", "--json", "--config", str(config))
     process = await asyncio.create_subprocess_exec(
-        *namespace_entry, *verb, stdout=asyncio.subprocess.PIPE, env=environment(), cwd=ROOT
+        *namespace_entry, *command, stdout=asyncio.subprocess.PIPE, env=environment(), cwd=ROOT
     )
     output, _ = await process.communicate()
     return [(incident["cause"], incident["count"]) for incident in json.loads(output)["incidents"]]
@@ -87,16 +87,16 @@ async def test_a_full_disk_delays_the_record_and_nothing_else(tmp_path: Path) ->
         config = write_config(tmp_path, service.base_url)
         async with agent_on_a_small_disk(config) as (agent, disk):
             await service.until(lambda: service.heartbeats > 1 and "onCommands" in service.calls)
-            filler = fill(disk)
+            filler = fill_disk(disk)
             await interrupt(service, agent, 1)
             assert "the connectivity record cannot be written: " in agent.log
             before = service.heartbeats
             await service.until(lambda: service.heartbeats > before + 1)
-            assert await incidents(agent, config) == []
+            assert await read_incidents(agent, config) == []
             filler.unlink()
             await interrupt(service, agent, 2)
             # If both interruptions are within a minute, they are one incident.
-            recorded_incidents = await incidents(agent, config)
+            recorded_incidents = await read_incidents(agent, config)
             assert {cause for cause, _ in recorded_incidents} == {"service-down"}
             assert sum(count for _, count in recorded_incidents) == 2
             assert await agent.stop() == 0

@@ -16,9 +16,9 @@ from agent.rules.lifecycle import FINAL
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import Json, StrictService
 from tests.scenario.agent_process import AgentProcess, environment, write_config
+from tests.scenario.crash.crashing_agent import NEVER
 from tests.scenario.forked_process import start_forked
 
-NEVER = "never"
 MAX_COLLECTIONS = 2
 WITHIN_S = 240.0
 
@@ -64,7 +64,7 @@ class Ending:
         bodies: The bodies of all calls that submitted a report.
         acknowledged: The statuses of all acknowledgements.
         trace: How often the agents reached each side of each failpoint.
-        died: Whether the first agent was killed at its failpoint.
+        has_died: Whether the first agent was killed at its failpoint.
     """
 
     violations: list[str]
@@ -72,7 +72,7 @@ class Ending:
     bodies: list[bytes]
     acknowledged: list[str]
     trace: Counter[str] = field(default_factory=Counter)
-    died: bool = False
+    has_died: bool = False
     state: str = ""
 
 
@@ -170,7 +170,7 @@ async def play(case: Case, home: Path) -> Ending:
         request_id = await service.request_report(case.kind)
         async with crashing_agent(case.plan, config, home / "first") as agent:
             code = await asyncio.wait_for(agent.process.wait(), WITHIN_S)
-        died = code == -signal.SIGKILL
+        has_died = code == -signal.SIGKILL
         async with crashing_agent(NEVER, config, home / "second") as agent:
             state = await until_ended(agent, home, request_id)
             await _until_passed(agent, home / "second", Failpoint.COMMANDS_OPENED)
@@ -181,7 +181,7 @@ async def play(case: Case, home: Path) -> Ending:
             bodies=service.bodies,
             acknowledged=[status for _, status in service.acknowledged],
             trace=_trace(home / "first") + _trace(home / "second"),
-            died=died,
+            has_died=has_died,
             state=state,
         )
 

@@ -31,8 +31,7 @@ FAULTS = (
     replies.status(429),
     replies.reset,
     replies.close,
-    replies.executed_and_lost,
-    replies.executed_and_lost,
+    *(replies.executed_and_lost,) * 2,  # twice as likely as the other faults
     replies.executed_and_truncated,
     replies.status(200, replies.PORTAL, "text/html"),
     replies.status(200, b'{"truncated": "'),
@@ -87,8 +86,8 @@ async def soak(
         )  # fmt: skip
         service.is_bad = False
         # The first run enrolls, which needs additional memory. Its memory is not compared.
-        await _idle_memory(home, config, service)
-        before = await _idle_memory(home, config, service)
+        await _measure_idle_memory(home, config, service)
+        before = await _measure_idle_memory(home, config, service)
         service.is_bad = True
         requests = []
         for number in range(kills):
@@ -115,13 +114,13 @@ async def soak(
                     await asyncio.sleep(1)
             states = Counter(_states(home)[r] for r in requests)
             await agent.stop()
-        after = await _idle_memory(home, config, service)
+        after = await _measure_idle_memory(home, config, service)
         _log(
             f"{kills} kills, {service.fault_count} faults, {len(service.calls)} calls in"
             f" {time.monotonic() - began:.0f} s; requests {dict(states)}; idle daemon"
             f" {before / 1024:.1f} MiB before, {after / 1024:.1f} MiB after"
         )
-        return _judge(service, requests, home, (before, after))
+        return _find_defects(service, requests, home, (before, after))
 
 
 def _states(home: Path) -> dict[str, str]:
@@ -129,9 +128,10 @@ def _states(home: Path) -> dict[str, str]:
     return {row.request_id: row.state for row in rows if row.request_id is not None}
 
 
-def _judge(
+def _find_defects(
     service: BadNetwork, requests: list[str], home: Path, memory_kib: tuple[int, int]
 ) -> list[str]:
+    """Return a description of each defect. ``memory_kib`` is the memory before and after."""
     answered = Counter(str(report["requestId"]) for report in service.reports)
     collections = (home / "trace").read_text().count("child-started:before")
     before, after = memory_kib
@@ -147,7 +147,7 @@ def _judge(
     return defects
 
 
-async def _idle_memory(home: Path, config: Path, service: BadNetwork) -> int:
+async def _measure_idle_memory(home: Path, config: Path, service: BadNetwork) -> int:
     """Start the daemon, wait until it is idle, and return its resident memory in KiB."""
     service.heartbeats = 0
     async with running_agent(config) as agent:
@@ -176,7 +176,7 @@ def main() -> int:
         defects = asyncio.run(soak(Path(home), options.kills, options.seed))
     for line in defects:
         _log(line)
-    _log("each request has exactly one report" if not defects else f"{len(defects)} defects")
+    _log(f"defects: {len(defects)}" if defects else "each request has exactly one report")
     return 1 if defects else 0
 
 

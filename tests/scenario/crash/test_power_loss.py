@@ -51,6 +51,7 @@ class Recording:
 
     Args:
         home: The directory with copies of the agent's identity and device record.
+        port: The port of the service.
         device: The service's record of the device.
         marks: The states after each transaction.
         wal: The write-ahead log at the end of the run.
@@ -162,8 +163,7 @@ async def _continue_after_power_cut(recording: Recording, home: Path, length: in
     service._port = recording.port
     service.binding_id, service.device = recording.binding_id, dict(recording.device)
     # The service may have received calls after the last transaction that is on the disk.
-    next_mark = next((m for m in recording.marks if m.wal_bytes > length), mark)
-    service_mark = next_mark or mark
+    service_mark = next((m for m in recording.marks if m.wal_bytes > length), mark)
     assert service_mark is not None
     service.reports = copy.deepcopy(service_mark.reports)
     service._waiting = copy.deepcopy(service_mark.waiting)
@@ -218,8 +218,9 @@ def test_every_request_ends_once_after_a_power_cut_at_any_frame(
 @pytest.mark.parametrize("seed", range(sizes.amount(medium=4, large=12)))
 def test_torn_frame_is_ignored(recording: Recording, memory_home: Path, seed: int) -> None:
     rng = Random(seed)
-    frame = rng.randrange(len(recording.boundaries()) - 2)
-    intact_bytes = WAL_HEADER + frame * recording.frame_bytes
+    # Two boundaries do not follow a frame: 0, and the end of the header.
+    intact_frames = rng.randrange(len(recording.boundaries()) - 2)
+    intact_bytes = WAL_HEADER + intact_frames * recording.frame_bytes
     torn_log = bytearray(recording.wal[: intact_bytes + rng.randrange(1, recording.frame_bytes)])
     for _ in range(rng.randrange(3)):
         torn_log[rng.randrange(intact_bytes, len(torn_log))] ^= 0xFF

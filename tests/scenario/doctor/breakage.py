@@ -106,29 +106,29 @@ def drop_packets(address: str) -> None:
 async def over_tls(
     world: World,
     *,
-    trusted: bool,
+    is_trusted: bool,
     authority: str = "Venue Test Authority",
-    by_name: str = "127.0.0.1",
+    url_host: str = "127.0.0.1",
     **validity: Any,
 ) -> AsyncIterator[None]:
     """Serve the world's service over TLS, and set its address in the agent's configuration.
 
     Args:
-        trusted: whether the configuration names the certificate of the authority.
+        is_trusted: whether the configuration names the certificate of the authority.
         authority: the name of the authority.
-        by_name: the host of the address, for which the certificate is valid by default.
+        url_host: the host of the address, for which the certificate is valid by default.
         validity: further arguments of `server_context`.
     """
     issuer = make_authority(world.home, authority)
-    context = server_context(world.home, issuer, **{"host": by_name, **validity})
+    context = server_context(world.home, issuer, **{"host": url_host, **validity})
     async with tls_front(urlsplit(world.base_url).port or 0, context) as port:
-        world.base_url = f"https://{by_name}:{port}"
-        world.sections["service"] = f'ca_file = "{issuer.file}"' if trusted else ""
+        world.base_url = f"https://{url_host}:{port}"
+        world.sections["service"] = f'ca_file = "{issuer.file}"' if is_trusted else ""
         yield
 
 
 @contextlib.asynccontextmanager
-async def clock_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
+async def date_headers_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
     """Run a relay in front of the service. It sets each Date header ahead by ``ahead``.
 
     It also closes each connection after the reply. It forwards everything else unchanged.

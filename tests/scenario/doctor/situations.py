@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agent.doctor.check import CheckResult
 from tests.fakes.http_server import HttpServer, Reply
 from tests.scenario.agent_process import running_agent, write_config
 from tests.scenario.doctor.breakage import (
+    Outcomes,
     always,
-    clock_shifted,
+    date_headers_shifted,
     doctor_of_a_real_agent,
     drop_packets,
     open_tunnel,
@@ -25,8 +25,6 @@ from tests.scenario.doctor.breakage import (
     use_name_server,
 )
 from tests.scenario.doctor.world import UNUSED_ADDRESS, World, run
-
-Outcomes = tuple[CheckResult, ...]
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ async def a_real_agent_runs(world: World) -> Outcomes:
 
 @situation(None)
 async def trusted_by_the_configured_authority(world: World) -> Outcomes:
-    async with over_tls(world, trusted=True):
+    async with over_tls(world, is_trusted=True):
         return await world.doctor()
 
 
@@ -88,7 +86,7 @@ async def trusted_by_the_configured_authority(world: World) -> Outcomes:
 async def through_a_proxy(world: World) -> Outcomes:
     # The service needs a name, because the agent calls addresses on loopback without the proxy.
     # No name server knows this name. The proxy connects to loopback, whatever the name is.
-    tls = over_tls(world, trusted=True, by_name="ops.venue.test")
+    tls = over_tls(world, is_trusted=True, url_host="ops.venue.test")
     async with tls, proxy(open_tunnel) as port:
         world.sections["service"] += f'\nproxy = "http://user:secret@127.0.0.1:{port}"'
         return await world.doctor()
@@ -123,7 +121,7 @@ async def no_key_file(world: World) -> Outcomes:
 async def a_broken_ca_file(world: World) -> Outcomes:
     ca_file = world.home / "ca.pem"
     ca_file.write_text("not a certificate")
-    async with over_tls(world, trusted=False):
+    async with over_tls(world, is_trusted=False):
         world.sections["service"] = f'ca_file = "{ca_file}"'
         return await world.doctor()
 
@@ -276,11 +274,11 @@ async def no_dns_because_there_is_no_gateway(world: World) -> Outcomes:
     return await world.doctor()
 
 
-@situation("name-resolution", detail="no result after", fix="")
+@situation("name-resolution", detail="no result after")
 async def a_silent_dns_server(world: World) -> Outcomes:
     drop_packets(UNUSED_ADDRESS)
     use_name_server(world, UNUSED_ADDRESS)
-    world.hanging = "name-resolution"
+    world.hanging_check = "name-resolution"
     world.base_url = "https://ops.venue.test"
     return await world.doctor()
 
@@ -323,25 +321,25 @@ async def a_proxy_that_asks_for_a_password(world: World) -> Outcomes:
 
 @situation("certificate", detail="Venue Test Authority", fix="service.ca_file")
 async def an_unknown_authority(world: World) -> Outcomes:
-    async with over_tls(world, trusted=False):
+    async with over_tls(world, is_trusted=False):
         return await world.doctor()
 
 
 @situation("certificate", detail="Zscaler, which inspects TLS", fix="service.ca_file")
 async def inspected_tls(world: World) -> Outcomes:
-    async with over_tls(world, trusted=False, authority="Zscaler Intermediate CA"):
+    async with over_tls(world, is_trusted=False, authority="Zscaler Intermediate CA"):
         return await world.doctor()
 
 
 @situation("certificate", detail="expired on", fix="renewed")
 async def an_expired_certificate(world: World) -> Outcomes:
-    async with over_tls(world, trusted=True, ends=timedelta(days=-3)):
+    async with over_tls(world, is_trusted=True, ends=timedelta(days=-3)):
         return await world.doctor()
 
 
 @situation("certificate", detail="not for this address", fix="service.base_url")
 async def a_certificate_for_another_name(world: World) -> Outcomes:
-    async with over_tls(world, trusted=True, host="other.venue.test"):
+    async with over_tls(world, is_trusted=True, host="other.venue.test"):
         return await world.doctor()
 
 
@@ -353,15 +351,15 @@ async def plain_http_where_tls_is_expected(world: World) -> Outcomes:
 
 @situation("clock", detail="2 h behind", fix="timedatectl")
 async def a_clock_two_hours_behind(world: World) -> Outcomes:
-    async with clock_shifted(world, timedelta(hours=2)):
+    async with date_headers_shifted(world, timedelta(hours=2)):
         return await world.doctor()
 
 
 @situation("clock", detail="40 d behind", fix="timedatectl")
 async def a_clock_before_the_certificate(world: World) -> Outcomes:
     async with (
-        clock_shifted(world, timedelta(days=40)),
-        over_tls(world, trusted=True, begins=timedelta(days=20)),
+        date_headers_shifted(world, timedelta(days=40)),
+        over_tls(world, is_trusted=True, begins=timedelta(days=20)),
     ):
         return await world.doctor()
 

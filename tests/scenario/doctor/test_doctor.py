@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,6 +96,6 @@ def test_at_least_25_situations_have_a_finding() -> None:
     assert len([s for s in SITUATIONS.values() if s.cause is not None]) >= 25
 
 
-def test_network_of_the_situations_has_only_loopback_at_first(tmp_path: Path) -> None:
+def test_network_of_the_situations_has_only_loopback_at_first() -> None:
     result = subprocess.run([*entering_all(), "ip", "-o", "link"], capture_output=True, check=True)
     assert result.stdout.count(b"\n") == 1, "the only interface must be loopback"

@@ -127,11 +127,11 @@ def test_doctor_times_out_on_a_hanging_resolver(config: Path, tmp_path: Path) ->
     )
     words = ("doctor", "--config", str(config))
     command = in_a_venue(*words, namespaces=("--mount",), setup=silent_resolver)
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=False, env=environment()
     )
-    assert done.returncode == 1
-    assert "name-resolution: no result after" in done.stdout
+    assert result.returncode == 1
+    assert "name-resolution: no result after" in result.stdout
 
 
 def test_doctor_prints_readable_text(config: Path) -> None:

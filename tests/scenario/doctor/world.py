@@ -74,7 +74,7 @@ class World:
         self.is_enrolled = True
         self.is_running = True
         """Whether the lock and the status file show a running daemon."""
-        self.hanging: str | None = None
+        self.hanging_check: str | None = None
         """The check that hangs and must be abandoned. It keeps its normal deadline."""
 
     async def doctor(self) -> tuple[CheckResult, ...]:
@@ -98,7 +98,7 @@ class World:
     def _checks_with_long_deadlines(self) -> list[Check]:
         return [
             check
-            if check.name == self.hanging
+            if check.name == self.hanging_check
             else dataclasses.replace(check, deadline_s=check.deadline_s * DEADLINE_FACTOR)
             for check in CHECKS
         ]

@@ -25,7 +25,7 @@ from tests.lab.namespaces import entering
 from tests.paths import ROOT
 from tests.scenario.failover.devices import FailoverDevice, Record
 from tests.scenario.failover.hosts import Host, make_bridge
-from tests.scenario.failover.replicated_database import replicated, url_of
+from tests.scenario.failover.replicated_database import start_replicated, url_of
 
 PORT = 8470
 HOST_LIMIT_S = 60.0
@@ -40,12 +40,12 @@ class Drill:
 
     def __init__(self, devices: int, stack: contextlib.ExitStack) -> None:
         make_bridge()
-        self.primary, self.standby = replicated(Host(11, stack), Host(12, stack), stack)
+        self.primary, self.standby = start_replicated(Host(11, stack), Host(12, stack), stack)
         self.url = url_of(self.primary, self.standby)
         self.hosts = [Host(1, stack), Host(2, stack)]
         self.addresses = [f"http://{each.address}:{PORT}" for each in self.hosts]
         self.record = Record()
-        fleet = _populated(self.url, devices)
+        fleet = _populate_database(self.url, devices)
         self.devices = [FailoverDevice(each, self.addresses, self.record) for each in fleet]
         self._stack = stack
         self._services = [self._serve(each) for each in self.hosts]
@@ -147,7 +147,7 @@ class Drill:
         ]
 
 
-def _populated(url: str, devices: int) -> list[Member]:
+def _populate_database(url: str, devices: int) -> list[Member]:
     database = Database(url)
     try:
         return populate(database, devices)

@@ -57,7 +57,9 @@ class Server:
         return run(*self.host.command(path, *words, user=self._user))
 
 
-def replicated(primary_host: Host, standby_host: Host, stack: ExitStack) -> tuple[Server, Server]:
+def start_replicated(
+    primary_host: Host, standby_host: Host, stack: ExitStack
+) -> tuple[Server, Server]:
     """Start a server and its standby. A commit waits until the standby has stored it."""
     folder = Path(tempfile.mkdtemp(prefix="venue-failover-"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)

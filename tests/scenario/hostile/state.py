@@ -17,6 +17,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import shutil
 import signal
 import stat
@@ -219,7 +220,7 @@ def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int |
     watch = os.pidfd_open(pid)
     try:
         while time.monotonic() < ends_at:
-            importlib.import_module("select").select([watch], [], [], 0.02)
+            select.select([watch], [], [], 0.02)
             ended, code = os.waitpid(pid, os.WNOHANG)
             if ended:
                 return os.waitstatus_to_exitcode(code), log.read_text(errors="replace")
@@ -244,7 +245,7 @@ def _is_running(world: World, log: Path) -> bool:
 
 
 def _run_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool) -> None:
-    code = 99
+    code = 99  # like 98 below, no exit code of the agent
     try:
         descriptor = os.open(log, os.O_WRONLY | os.O_APPEND)
         for number in (1, 2):

@@ -136,7 +136,8 @@ HEARTBEAT_S = 60.0
 POLLED_REQUESTS = sizes.amount(medium=4, large=10)
 
 
-def gaps(service: HostileService, operation: str) -> list[float]:
+def intervals_of(service: HostileService, operation: str) -> list[float]:
+    """Return the seconds between consecutive calls of an operation."""
     times = [at for at, name in service.called_at if name == operation]
     return [later - sooner for sooner, later in itertools.pairwise(times)]
 
@@ -174,7 +175,7 @@ async def _poll(home: Path, refuse: Fault) -> tuple[list[float], HostileService,
 def test_refused_stream_is_replaced_by_polling(name: str, memory_home: Path) -> None:
     durations_s, service, problems = run_in_virtual_time(_poll(memory_home, STREAM_REFUSALS[name]))
     assert max(durations_s) <= 2 * POLL_S
-    assert max(gaps(service, "heartbeat")) <= HEARTBEAT_S + 1
+    assert max(intervals_of(service, "heartbeat")) <= HEARTBEAT_S + 1
     assert service.most_calls_a_minute() <= 30
     assert problems == set(), "the device has no problem, because it answers every request"
 
@@ -197,11 +198,12 @@ async def _stream_request_times(home: Path) -> list[float]:
 
 def test_stream_is_requested_again_at_long_intervals(memory_home: Path) -> None:
     times = run_in_virtual_time(_stream_request_times(memory_home))
-    first_gap, *gaps = [later - sooner for sooner, later in itertools.pairwise(times)]
-    assert first_gap <= 2 * POLL_S
-    assert len(gaps) >= 7
+    first_interval, *intervals = [later - sooner for sooner, later in itertools.pairwise(times)]
+    assert first_interval <= 2 * POLL_S
+    assert len(intervals) >= 7
     assert all(
-        0.9 * STREAM_RETRY_AFTER_S <= gap <= 1.1 * STREAM_RETRY_AFTER_S + 2 * POLL_S for gap in gaps
+        0.9 * STREAM_RETRY_AFTER_S <= interval <= 1.1 * STREAM_RETRY_AFTER_S + 2 * POLL_S
+        for interval in intervals
     )
 
 

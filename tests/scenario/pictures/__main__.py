@@ -111,8 +111,9 @@ def take_terminal(
 
     The pictures of the documents are cut after ``lines_max`` lines, unless ``lines_max`` is 0.
     """
-    title = title or " ".join(w for w in command[3:] if not w.startswith(("/", "--config")))
-    with_errors = "check" in command
+    words = command[3:]  # without `python -m agent`
+    title = title or " ".join(w for w in words if not w.startswith(("/", "--config")))
+    with_errors = "check" in words  # `config check` prints its messages to stderr
     pictures: dict[int, str] = {}
     for folder, theme, columns in shots.forms(80, 50):
         if columns not in pictures:

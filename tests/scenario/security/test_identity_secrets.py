@@ -24,7 +24,7 @@ async def run_verb(config: Path, *words: str) -> tuple[int, str, str]:
     return await run_forked("agent", *words, "--config", str(config), environment=environment())
 
 
-async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
+async def test_no_output_contains_a_secret(tmp_path: Path) -> None:
     outputs: dict[str, bytes] = {}
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url, logging='level = "debug"')

@@ -27,12 +27,12 @@ from tests.scenario.forked_process import run_forked
 
 AGENT, UNREDACTED = "agent", "tests.fakes.unredacted_agent"
 
-VCK = "vck_" + "Planted0" * 5 + "xyz"
+PASTED_KEY = "vck_" + "Planted0" * 5 + "xyz"
 """A key in the format of the reference service."""
 PROXY = "Pr0xy%2Fplanted"
 SECRETS = {
     "key file": API_KEY,
-    "pasted key": VCK,
+    "pasted key": PASTED_KEY,
     "proxy of the environment": PROXY,
     "proxy of the environment, decoded": unquote(PROXY),
     "proxy of the file": "fi/le@pl#anted",
@@ -48,14 +48,14 @@ SECRETS = {
 ENVIRONMENT = {
     "HTTPS_PROXY": f"http://user:{PROXY}@127.0.0.1:9",
     "AWS_SECRET_ACCESS_KEY": SECRETS["variable"],
-    "LC_ALL": f"C.UTF-8@{VCK}",
+    "LC_ALL": f"C.UTF-8@{PASTED_KEY}",
     "XDG_RUNTIME_DIR": f"/run/{SECRETS['variable']}",
 }
 BROKEN = f"""
 [service]
 base_url = "http://127.0.0.1:9"
 location_id = "loc-1"
-api_key = "{VCK}"
+api_key = "{PASTED_KEY}"
 password = '{SECRETS["unknown key"]}
 proxy = "http://user:{SECRETS["proxy of the file"]}@127.0.0.1:9
 # the old password was {SECRETS["remark"]}
@@ -67,20 +67,20 @@ token = \"\"\"
 WRONG = f"""
 [service]
 base_url = "http://user:{SECRETS["proxy of the file"]}@127.0.0.1:9"
-location_id = ["{VCK}"]
+location_id = ["{PASTED_KEY}"]
 api_key = "{SECRETS["unknown key"]}"
 proxy = 7
 [network]
 subnets = ["user:{SECRETS["proxy without a scheme"]}@127.0.0.1:9"]
 [logging]
-level = "{VCK}"
+level = "{PASTED_KEY}"
 """
 """A configuration in TOML whose values are invalid."""
 VERBS = (
     ("config", "show"), ("config", "check"), ("status",), ("status", "--json"),
     ("history", "--json"), ("config", "show", "--json"), ("config", "check", "--json"),
     ("--debug", "config", "check"), ("enroll",), ("collect", "application", "--json"),
-    ("collect", "network", "--json"), ("status", f"--{VCK}"),
+    ("collect", "network", "--json"), ("status", f"--{PASTED_KEY}"),
 )  # fmt: skip
 UNREDACTED_VERBS = VERBS[: sizes.amount(medium=3, large=len(VERBS))]
 """The verbs with which the search itself is tested."""
@@ -107,7 +107,7 @@ class Search:
             if secret.encode() in content
         }
 
-    def holds(self, place: str, text: str) -> bool:
+    def contains(self, place: str, text: str) -> bool:
         return text.encode() in self._written[place]
 
     async def run(self, label: str, config: Path, *words: str) -> None:
@@ -163,7 +163,7 @@ async def _search_a_daemon(search: Search, home: Path, module: str) -> None:
         config = write_config(
             home,
             service.base_url,
-            service=f"# the old api_key = '{VCK}', or {SECRETS['remark']}: a secret",
+            service=f"# the old api_key = '{PASTED_KEY}', or {SECRETS['remark']}: a secret",
             logging='level = "debug"',
             application='watch_processes = ["till-program"]',
             printers="",
@@ -186,15 +186,15 @@ async def _search_a_daemon(search: Search, home: Path, module: str) -> None:
                 await agent.until_logged(message)
                 await search.run("beside a daemon", config, "status", "--json")
             config.write_text(valid_text)
-            words = f'{{"detail": "no key {API_KEY}, or http://u:{SECRETS["service"]}@h"}}'
-            service.overrides["heartbeat"] = lambda: Reply(400, words.encode())
+            problem = f'{{"detail": "no key {API_KEY}, or http://u:{SECRETS["service"]}@h"}}'
+            service.overrides["heartbeat"] = lambda: Reply(400, problem.encode())
             await agent.until_logged("or http://")
             await asyncio.gather(*(search.run("running", config, *verb) for verb in search.verbs))
             await search.run_doctor("running", config)
             await agent.stop()
         search.add("log", agent.log.encode())
-        assert search.holds("environment of a child", "PATH=")
-        assert search.holds("log", "not reloaded")
+        assert search.contains("environment of a child", "PATH=")
+        assert search.contains("log", "not reloaded")
         search.add("reports", b"".join(service.bodies))
         search.add_state(home / "state")
 
