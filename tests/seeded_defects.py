@@ -158,7 +158,7 @@ def selected(words: Sequence[str]) -> list[tuple[int, Defect]]:
 def _selects(word: str, number: int, defect: Defect) -> bool:
     if word.isdigit():
         return int(word) == number
-    return word in f"{defect.kind}: {defect.what}"
+    return word in f"{defect.kind}: {defect.description}"
 
 
 def _files_of_checkout() -> list[str]:
@@ -180,7 +180,7 @@ def main() -> int:
     rows = selected(options.rows)
     if options.list:
         for number, defect in rows:
-            print(f"{number:3}  {defect.kind}: {defect.what}  ({defect.file})")
+            print(f"{number:3}  {defect.kind}: {defect.description}  ({defect.file})")
         return 0
     results: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="seeded-defects-") as folder:
@@ -189,7 +189,7 @@ def main() -> int:
             outcome = search(copy, defect, only_hints=options.hints)
             results[outcome.size or "not caught"] += 1
             where = "" if outcome.was_hinted or outcome.size is None else ", not in the hint"
-            print(f"{number:3}  {defect.kind}: {defect.what}")
+            print(f"{number:3}  {defect.kind}: {defect.description}")
             print(f"     {outcome.size or 'NOT CAUGHT'}{where}  {outcome.test}", flush=True)
     counts = ", ".join(f"{count} {size}" for size, count in results.items())
     print(f"{len(rows)} defects: {counts}")

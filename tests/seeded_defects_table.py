@@ -13,7 +13,7 @@ class Defect(NamedTuple):
     """
 
     kind: str
-    what: str
+    description: str
     file: str
     before: str
     after: str

@@ -218,26 +218,28 @@ def test_an_invalid_timestamp_is_refused(value: str) -> None:
         decode(f'{{"lastSeenAt": {value}}}', device.HeartbeatReply)
 
 
-def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def _paths_of_numbers_and_booleans(
+    value: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[str | int, ...]]:
     """Yield the path of each number and each boolean, except in the values of snapshot fields."""
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, inner in items:
-            yield from _leaves(inner, (*path, key)) if key != "value" else ()
+            yield from _paths_of_numbers_and_booleans(inner, (*path, key)) if key != "value" else ()
     elif isinstance(value, bool | int | float):
         yield path
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_boolean_is_refused_as_a_number_and_a_number_as_a_boolean(name: str) -> None:
-    for path in _leaves(golden.document_of(name)):
+    for path in _paths_of_numbers_and_booleans(golden.document_of(name)):
         document = golden.document_of(name)
-        place = document
+        container = document
         for part in path[:-1]:
-            place = place[part]
-        is_number = not isinstance(place[path[-1]], bool)
+            container = container[part]
+        is_number = not isinstance(container[path[-1]], bool)
         for other in (True, False) if is_number else (1, 0, 1.0):
-            place[path[-1]] = other
+            container[path[-1]] = other
             if MODELS[name] is device.SubmitResultRequest:
                 content = document["report"]
                 model: type[Any] = PAYLOADS[document["kind"]]

@@ -102,18 +102,18 @@ def _read(message: GoldenMessage, path: JsonPath, value: Any) -> base.Message:
     """Read a golden message after the value at ``path`` was replaced."""
     name, model = message
     document = golden.document_of(name)
-    place = document
+    container = document
     for part in path[:-1]:
-        place = place[part]
-    place[path[-1]] = value
+        container = container[part]
+    container[path[-1]] = value
     return decode(json.dumps(document), model)
 
 
 def _value_at(message: GoldenMessage, path: JsonPath) -> Any:
-    place = golden.document_of(message[0])
+    container = golden.document_of(message[0])
     for part in path:
-        place = place[part]
-    return place
+        container = container[part]
+    return container
 
 
 def _id(value: object) -> str | None:
@@ -271,7 +271,7 @@ def test_only_the_listed_words_are_accepted(
         _read(message, path, word)
     for other in ("other", words.upper().split()[-1], "", None, 1):
         if other is None and message is REPORT and path == ("failureReason",):
-            continue
+            continue  # null is permitted
         with pytest.raises(ValidationError):
             _read(message, path, other)
 

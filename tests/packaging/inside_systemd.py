@@ -116,7 +116,7 @@ class Verification:
     def instance_id(self) -> str:
         return str(self.device["instanceId"])
 
-    def ask(self, kind: str) -> Json:
+    def request_report(self, kind: str) -> Json:
         """Request a report and return it."""
         request_id = self.service.request(self.instance_id, kind)
         return until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
@@ -135,7 +135,7 @@ class Verification:
 
     # ------------------------------------------------------------------ steps, in their order
 
-    def no_python(self) -> None:
+    def verify_that_python_is_absent(self) -> None:
         interpreters = [shutil.which(name) for name in ("python", "python3", "python3.11")]
         assert interpreters == [None, None, None], interpreters
         print_ok("there is no Python on the path")
@@ -149,7 +149,7 @@ class Verification:
         verify_units("/usr/lib/systemd/system", UPGRADE_UNIT)
         print_ok(f"installed in {seconds:.1f} s: enabled, and not started without a configuration")
 
-    def print_the_same_as_the_source(self) -> None:
+    def compare_outputs_with_the_source(self) -> None:
         """Check that the packaged program prints the same as the source tree."""
         for words in AS_IN_THE_SOURCE:
             assert agent(*words) == run(sys.executable, "-m", "agent", *words).stdout, words
@@ -206,7 +206,7 @@ class Verification:
 
     def collect(self) -> None:
         for kind in ("application", "network"):
-            report = self.ask(kind)
+            report = self.request_report(kind)
             (RESULTS / f"inside-{kind}.json").write_text(json.dumps(report["payload"], indent=1))
             assert report["outcome"] in {"completed", "partial"}, report
             assert report["payload"] is not None
@@ -265,11 +265,9 @@ class Verification:
         """
         original = CONFIG.read_text()
         CONFIG.write_text(original + "[nonsense]\n")
-        assert (
-            "nonsense"
-            in run("venue-agent", "service", "stop").stdout
-            + run("venue-agent", "service", "start", expect=1).stderr
-        )
+        output = run("venue-agent", "service", "stop").stdout
+        output += run("venue-agent", "service", "start", expect=1).stderr
+        assert "nonsense" in output, output
         assert unit_property("ActiveState") == "failed"
         assert unit_property("NRestarts") == "0"
         output = service_status(expect=1)
@@ -317,7 +315,9 @@ class Verification:
         )
 
     def check_last_exit(self) -> None:
-        fields = {f["key"]: f for f in self.ask("application")["payload"]["snapshot"]["fields"]}
+        fields = {
+            f["key"]: f for f in self.request_report("application")["payload"]["snapshot"]["fields"]
+        }
         last = fields["agent.lastExit"]
         assert "hung" in str(last.get("value")), last
         print_ok(f"the next report states why the agent ended: {last['value']!r}")
@@ -483,9 +483,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory, local_service(Path(directory)) as service:
         verification = Verification(service, Path(directory))
         steps = [
-            verification.no_python,
+            verification.verify_that_python_is_absent,
             verification.install_the_package,
-            verification.print_the_same_as_the_source,
+            verification.compare_outputs_with_the_source,
             verification.refuse_without_rights,
             verification.install_and_enroll,
             verification.add_network_and_disk,

@@ -27,7 +27,7 @@ from agent.tasks.collection import Collection
 from agent.wire.codec import validate
 from agent.wire.sd_notify import Notifier
 from collectors.contract import Job
-from tests.fakes.collectors.quick import _facts as facts_of
+from tests.fakes.collectors.quick import facts_of
 from tests.fakes.strict_service import API_KEY
 from tests.fakes.virtual_clock import VirtualClock
 

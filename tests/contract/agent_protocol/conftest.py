@@ -31,8 +31,8 @@ async def served(tmp_path: Path) -> AsyncIterator[ServedApp]:
 
 
 @pytest.fixture
-async def bare(tmp_path: Path) -> AsyncIterator[ServedApp]:
-    """The service. Calls without a credential are not changed."""
+async def served_without_added_key(tmp_path: Path) -> AsyncIterator[ServedApp]:
+    """The service. Calls without a credential stay without one."""
     async with serving(tmp_path, adds_api_key=False) as server:
         yield server
 

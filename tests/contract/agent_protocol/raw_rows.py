@@ -83,13 +83,13 @@ class RawRows:
         lines: dict[int, dict[int, Row]] = defaultdict(dict)
         for line in self._table("sale_lines"):
             lines[line["sale"]][line["number"]] = line
-        parts: dict[int, list[Row]] = defaultdict(list)
-        for part in self._table("refund_lines"):
-            parts[part["refund"]].append(part)
+        refund_lines: dict[int, list[Row]] = defaultdict(list)
+        for line in self._table("refund_lines"):
+            refund_lines[line["refund"]].append(line)
 
-        def entry(row: Row, at: int, net: int, *, is_sale: bool, items: list[Item]) -> Entry:
+        def entry(row: Row, time_us: int, net: int, *, is_sale: bool, items: list[Item]) -> Entry:
             venue = venues[row["location"]]
-            local = (EPOCH + timedelta(microseconds=at)).astimezone(_zone(venue["zone"]))
+            local = (EPOCH + timedelta(microseconds=time_us)).astimezone(_zone(venue["zone"]))
             return Entry(
                 is_sale, local, venue["id"], row["currency"], employees.get(row["employee"]),
                 row["payment_type"], net, row, tuple(items),
@@ -121,8 +121,8 @@ class RawRows:
             if refund["refunded_at"] is None or refund["sale"] not in completed:
                 continue
             items = [
-                item(lines[refund["sale"]][part["line"]], -part["amount"], 0)
-                for part in parts[refund["position"]]
+                item(lines[refund["sale"]][line["line"]], -line["amount"], 0)
+                for line in refund_lines[refund["position"]]
             ]
             items = items or [Item(None, None, -refund["goods"], 0)]
             yield entry(refund, refund["refunded_at"], -refund["goods"], is_sale=False, items=items)

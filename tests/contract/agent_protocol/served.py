@@ -31,10 +31,10 @@ class ServedApp:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_bare = scope["type"] == "http" and all(
+        lacks_credential = scope["type"] == "http" and all(
             name != b"authorization" for name, _ in scope["headers"]
         )
-        if is_bare and self._adds_api_key:
+        if lacks_credential and self._adds_api_key:
             credential = (b"authorization", f"Bearer {self.api_key}".encode())
             scope = scope | {"headers": [*scope["headers"], credential]}
         await self._app(scope, receive, send)

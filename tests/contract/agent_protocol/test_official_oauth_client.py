@@ -116,13 +116,13 @@ def make_user(served: ServedApp) -> None:
 
 
 async def test_the_official_client_signs_in_refreshes_its_token_and_can_only_read(
-    bare: ServedApp,
+    served_without_added_key: ServedApp,
 ) -> None:
-    make_user(bare)
-    issuer = bare.url.removesuffix("/api/mcp/v1")
+    make_user(served_without_added_key)
+    issuer = served_without_added_key.url.removesuffix("/api/mcp/v1")
     simulated_user, storage = SimulatedUser(issuer), ClientStorage()
     provider = OAuthClientProvider(
-        bare.url,
+        served_without_added_key.url,
         OAuthClientMetadata(client_name="Harness", redirect_uris=[AnyUrl(REDIRECT)]),
         storage,
         simulated_user.open_authorization_page,
@@ -131,7 +131,7 @@ async def test_the_official_client_signs_in_refreshes_its_token_and_can_only_rea
     async with (
         simulated_user.browser,
         httpx2.AsyncClient(auth=provider) as http,
-        Client(streamable_http_client(bare.url, http_client=http)) as client,
+        Client(streamable_http_client(served_without_added_key.url, http_client=http)) as client,
     ):
         assert len((await client.list_tools()).tools) == 7
         context = (await client.call_tool("business_context", {})).structured_content
@@ -161,17 +161,19 @@ async def test_the_official_client_signs_in_refreshes_its_token_and_can_only_rea
 
 
 async def test_an_unknown_token_is_refused_with_the_address_of_the_metadata(
-    bare: ServedApp,
+    served_without_added_key: ServedApp,
 ) -> None:
-    make_user(bare)
-    issuer = bare.url.removesuffix("/api/mcp/v1")
+    make_user(served_without_added_key)
+    issuer = served_without_added_key.url.removesuffix("/api/mcp/v1")
     token = "voa_" + "x" * 43
     async with httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http:
-        reply = await http.post(bare.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        reply = await http.post(
+            served_without_added_key.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        )
     assert reply.status_code == 401
     match = re.fullmatch(r'Bearer resource_metadata="(.+)"', reply.headers["www-authenticate"])
     assert match is not None
     async with httpx2.AsyncClient() as http:
         document = (await http.get(match[1])).json()
-    assert document["resource"] == bare.url
+    assert document["resource"] == served_without_added_key.url
     assert document["authorization_servers"] == [issuer]

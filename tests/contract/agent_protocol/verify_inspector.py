@@ -101,7 +101,7 @@ def _result(output: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def bare(tmp_path: Path) -> AsyncIterator[ServedApp]:
+async def served_without_added_key(tmp_path: Path) -> AsyncIterator[ServedApp]:
     async with serving(tmp_path, adds_api_key=False) as server:
         make_user(server)
         yield server
@@ -110,15 +110,15 @@ async def bare(tmp_path: Path) -> AsyncIterator[ServedApp]:
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Page]:
     with browser(chromium(), tmp_path / "profile") as tab:
-        yield Page(tab, "wide", "", None)
+        yield Page(tab, "wide", axe="", pictures=None)
 
 
 async def test_user_grants_read_access_and_revokes_it(
-    bare: ServedApp, page: Page, tmp_path: Path
+    served_without_added_key: ServedApp, page: Page, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    inspector = Inspector(home, bare.url)
+    inspector = Inspector(home, served_without_added_key.url)
     listing = asyncio.create_task(inspector.tools())
     await asyncio.wait({listing, inspector.address}, return_when=asyncio.FIRST_COMPLETED)
     assert not listing.done(), listing.result()
@@ -137,20 +137,22 @@ async def test_user_grants_read_access_and_revokes_it(
     assert "read-only" in output
 
     # The access token has expired. The Inspector refreshes it without the user.
-    bare.clock.now += timedelta(hours=2)
+    served_without_added_key.clock.now += timedelta(hours=2)
     assert await inspector.tools("--stored-auth-only")
 
-    await _revoke(page, bare.url.removesuffix("/api/mcp/v1"))
+    await _revoke(page, served_without_added_key.url.removesuffix("/api/mcp/v1"))
     code, output = await inspector.call("business_context", {})
     assert code != 0
     assert "auth" in output.lower()
 
 
-async def test_api_key_reads_and_writes(bare: ServedApp, tmp_path: Path) -> None:
+async def test_api_key_reads_and_writes(
+    served_without_added_key: ServedApp, tmp_path: Path
+) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    inspector = Inspector(home, bare.url)
-    bearer = ("--header", f"Authorization: Bearer {bare.api_key}")
+    inspector = Inspector(home, served_without_added_key.url)
+    bearer = ("--header", f"Authorization: Bearer {served_without_added_key.api_key}")
     assert len(await inspector.tools(*bearer)) == 7
     words = ("--method", "tools/call", "--tool-name")
     code, output = await inspector.run(*words, "read_catalog", "--tool-arg", "limit=1", *bearer)

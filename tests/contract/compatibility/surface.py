@@ -84,9 +84,9 @@ def exit_codes() -> Iterator[str]:
     for program, module in (("venue-agent", agent_main), ("venue-control", control_main)):
         codes = (code for name, code in inspect.getmembers(module) if name.startswith("EXIT_"))
         yield from (f"{program} {code}" for code in (0, *codes))
-    for _, kind in inspect.getmembers(errors, inspect.isclass):
-        if issubclass(kind, errors.CommandError):
-            yield f"venue-control {kind.exit_code}"
+    for _, error in inspect.getmembers(errors, inspect.isclass):
+        if issubclass(error, errors.CommandError):
+            yield f"venue-control {error.exit_code}"
 
 
 def configuration_keys() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Nothing of the recorded public surface of 1.x is gone, and every addition is recorded."""
+"""The public surface of 1.x has every recorded line, and every addition is recorded."""
 
 import re
 

@@ -66,8 +66,8 @@ def validator(schema: dict[str, Any]) -> Draft202012Validator:
 def body_schema(name: str) -> dict[str, Any]:
     (path,) = [path for path in PATHS if path.endswith(f"/{name}")]
     operation = document()["paths"][path]["post"]
-    results: dict[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
-    return results
+    schema: dict[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
+    return schema
 
 
 def test_the_openapi_document_has_the_operations_of_the_contract() -> None:
@@ -120,7 +120,9 @@ def test_every_schema_is_valid_and_every_reference_resolves() -> None:
 @pytest.mark.parametrize(
     "operation", [row for row in OPERATIONS if row.body], ids=lambda row: row.name
 )
-def test_schemas_of_bodies_refuse_unknown_fields(operation: Any) -> None:
+def test_schemas_of_bodies_refuse_unknown_fields_and_values_other_than_objects(
+    operation: Any,
+) -> None:
     schema = body_schema(operation.name)
     component = document()["components"]["schemas"].get(
         schema.get("$ref", "").rpartition("/")[2], {}
@@ -254,7 +256,6 @@ def test_the_typed_client_has_a_method_for_every_operation() -> None:
     public = {name for name in vars(OperationsClient) if not name.startswith("_")}
     assert public == {*calls, "post"}  # `post` is for operations outside the facade
     assert sorted(called) == sorted(operation.path for operation in OPERATIONS)
-    assert len(called) == 12 + 4 + 10
 
 
 def statuses_of(code: str) -> set[int]:

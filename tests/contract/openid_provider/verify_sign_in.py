@@ -268,10 +268,10 @@ async def test_sign_in_that_another_browser_began_is_refused(deployment: Deploym
         page = await attacker.submit(await attacker.open_provider(), login="ada", password="any")
         attacker.follows_redirects = False
         reply = await attacker.submit(page)
-        while not (answer := reply.headers["location"]).startswith(deployment.url):
-            reply = await attacker.get(answer)
+        while not (callback_url := reply.headers["location"]).startswith(deployment.url):
+            reply = await attacker.get(callback_url)
         await victim.open_provider()
-        page = await victim.get(answer)
+        page = await victim.get(callback_url)
         assert page.status_code == 403
         assert "does not belong to this browser" in page.text
         assert (await victim.call(OVERVIEW)).status_code == 401

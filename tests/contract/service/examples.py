@@ -21,7 +21,7 @@ from tests.contract.service.calls import (
     retail,
     support,
 )
-from tests.contract.service.calls.recorder import OTHER, Recorder
+from tests.contract.service.calls.recorder import OTHER_ORGANIZATION, Recorder
 from tests.unit.controlplane.running_service import FakeClock, service_on
 
 SETTINGS: Final = Settings(rate_per_s=0, refusal_delay_s=0)
@@ -33,7 +33,12 @@ async def record_calls(folder: Path) -> Recorder:
     today = clock.now.date()
     plan = Plan(days=30, sales_per_day=8, goods=24, until=today, is_awkward=True)
     young = Plan(
-        days=3, sales_per_day=60, goods=24, until=today, organization_id=OTHER, is_awkward=True
+        days=3,
+        sales_per_day=60,
+        goods=24,
+        until=today,
+        organization_id=OTHER_ORGANIZATION,
+        is_awkward=True,
     )
     with closing(Database(str(folder / "service.db"))) as database:
         for merchant in (plan, young):

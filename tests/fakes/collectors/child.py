@@ -27,12 +27,12 @@ def write_line(line: str) -> None:
     sys.stdout.flush()
 
 
-def checkpoint() -> None:
+def send_checkpoint() -> None:
     send_event("checkpoint", facts={**FACTS, "limitations": ["so far"]})
     send_event("progress", step="disks", done=1, total=2)
 
 
-def result(*limitations: str, cancelled: bool = False) -> None:
+def send_result(*limitations: str, cancelled: bool = False) -> None:
     send_event("result", facts={**FACTS, "limitations": limitations, "cancelled": cancelled})
 
 
@@ -42,18 +42,18 @@ def hang() -> None:
 
 def succeed() -> None:
     job = sys.stdin.readline()
-    checkpoint()
-    result(job.strip())
+    send_checkpoint()
+    send_result(job.strip())
 
 
 def write_extra_lines() -> None:
     sys.stderr.write("a warning of some library\n")
-    result()
-    result("too late")
+    send_result()
+    send_result("too late")
 
 
 def crash() -> None:
-    checkpoint()
+    send_checkpoint()
     send_event("crash", error="ValueError: broken")
     sys.exit(1)
 
@@ -68,31 +68,31 @@ def crash_with_surrogate() -> None:
 
 
 def kill_itself() -> None:
-    checkpoint()
+    send_checkpoint()
     os.kill(os.getpid(), 9)
 
 
 def hang_later() -> None:
-    checkpoint()
+    send_checkpoint()
     hang()
 
 
 def wait_for_command() -> None:
     """Wait for a command, and then send the result."""
     sys.stdin.readline()
-    checkpoint()
-    result(sys.stdin.readline().strip(), cancelled=True)
+    send_checkpoint()
+    send_result(sys.stdin.readline().strip(), cancelled=True)
 
 
 def send_invalid_line() -> None:
-    checkpoint()
+    send_checkpoint()
     write_line("DeprecationWarning: something")
     hang()
 
 
 def answer_command_with_invalid_line() -> None:
     sys.stdin.readline()
-    checkpoint()
+    send_checkpoint()
     sys.stdin.readline()
     write_line("not an event")
     hang()
@@ -104,7 +104,7 @@ def unknown_event() -> None:
 
 
 def half_surrogates() -> None:
-    result("printer \udcff", "\\udcff stays")
+    send_result("printer \udcff", "\\udcff stays")
 
 
 def endless_line() -> None:
@@ -113,15 +113,15 @@ def endless_line() -> None:
 
 
 def long_checkpoint() -> None:
-    checkpoint()
+    send_checkpoint()
     send_event("checkpoint", facts={**FACTS, "limitations": ["x" * 17 * 2**20]})
     send_event("progress", step="after", done=1, total=2)
-    result("whole")
+    send_result("whole")
 
 
 def long_result() -> None:
-    checkpoint()
-    result("x" * 40 * 2**20)
+    send_checkpoint()
+    send_result("x" * 40 * 2**20)
     send_event("progress", step="after", done=1, total=2)
 
 
@@ -131,7 +131,7 @@ def many_lines() -> None:
 
 
 def show_environment() -> None:
-    result(*(f"{key}={value}" for key, value in sorted(os.environ.items())))
+    send_result(*(f"{key}={value}" for key, value in sorted(os.environ.items())))
 
 
 def grandchild(*, escapes: bool = False) -> None:
@@ -146,7 +146,7 @@ def grandchild(*, escapes: bool = False) -> None:
     assert grandchild_process.stdout is not None
     grandchild_process.stdout.readline()
     FILE.write_text(str(grandchild_process.pid))
-    result()
+    send_result()
     hang()
 
 
@@ -158,7 +158,7 @@ def orphan() -> None:
     """Run until standard input is closed. This also happens if the agent is killed."""
     sys.stdin.readline()
     FILE.write_text(str(os.getpid()))
-    checkpoint()
+    send_checkpoint()
     sys.stdin.read()
 
 

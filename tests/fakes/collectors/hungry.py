@@ -9,13 +9,13 @@ import sys
 from collectors.__main__ import ChildRun
 from collectors.bounds import MEMORY_MAX_BYTES, limit_this_process
 from collectors.contract import Checkpoint, Crash
-from tests.fakes.collectors.quick import _facts
+from tests.fakes.collectors.quick import facts_of
 
 if __name__ == "__main__":
     sys.stdin.readline()
     limit_this_process()
     run = ChildRun(sys.stdout.buffer)
-    run.emit(Checkpoint(_facts(sys.argv[1])))
+    run.emit(Checkpoint(facts_of(sys.argv[1])))
     blocks = []
     try:
         while len(blocks) * 2**20 < 2 * MEMORY_MAX_BYTES:

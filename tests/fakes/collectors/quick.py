@@ -26,7 +26,7 @@ STARTED_AT = "2026-11-20T12:00:00+00:00"
 SUCCEEDED = SourceState("succeeded")
 
 
-def _facts(kind: str) -> Facts:
+def facts_of(kind: str) -> Facts:
     if kind == "network":
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return NetworkFacts(
@@ -52,7 +52,7 @@ def _emit(event: Event) -> None:
 
 if __name__ == "__main__":
     sys.stdin.readline()
-    facts = _facts(sys.argv[1])
+    facts = facts_of(sys.argv[1])
     _emit(Progress("step", 0, 1))
     _emit(Checkpoint(facts))
     _emit(Progress("step", 1, 1))

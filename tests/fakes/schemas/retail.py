@@ -39,7 +39,9 @@ def one_of(*words: str) -> Schema:
     return {"type": "string", "enum": list(words)}
 
 
-def thing(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+def at_least(
+    required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None
+) -> Schema:
     """Return the schema of an object with these keys, which may have further keys."""
     return {
         "type": "object",
@@ -50,7 +52,7 @@ def thing(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None 
 
 def exactly(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
     """Return the schema of an object with these keys and no others."""
-    return thing(required, optional) | {"additionalProperties": False}
+    return at_least(required, optional) | {"additionalProperties": False}
 
 
 EXPONENT: Final[Schema] = {"type": "integer", "maximum": 3}
@@ -61,7 +63,7 @@ MONEY = exactly(
         "currency_code": one_of("AED"),
     }
 )
-EXTERNAL = thing({"id": text(4, 128)})
+EXTERNAL = at_least({"id": text(4, 128)})
 CODE = exactly(
     {
         "type": one_of("ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"),
@@ -155,28 +157,28 @@ TOKENS = exactly(
         "token_type": one_of("Bearer"),
     }
 )
-FEES = thing({"fee_items": {"type": "array", "items": thing({"id": UUID}), "maxItems": 20}})
+FEES = at_least({"fee_items": {"type": "array", "items": at_least({"id": UUID}), "maxItems": 20}})
 
 
 def page(item: Schema, count_max: int | None = 20) -> Schema:
     items: Schema = {"type": "array", "items": item} | (
         {} if count_max is None else {"maxItems": count_max}
     )
-    return thing({"items": items}, {"cursor": null_or(text(1, 128))})
+    return at_least({"items": items}, {"cursor": null_or(text(1, 128))})
 
 
 SALES = page(SALE) | {"required": ["cursor", "items"]}
 REPLIES: Final[Mapping[tuple[str, str], tuple[int, Schema]]] = {
     ("POST", r"/auth/tokens"): (200, TOKENS),
-    ("POST", r"/auth/tokens/refresh"): (200, thing({"access_token": text(1)})),
+    ("POST", r"/auth/tokens/refresh"): (200, at_least({"access_token": text(1)})),
     ("GET", r"/catalog/goods/regular"): (200, page(GOOD)),
     ("POST", r"/catalog/goods/regular"): (201, GOOD),
     ("GET", r"/catalog/goods/regular/[^/]+"): (200, GOOD),
-    ("GET", r"/catalog/categories"): (200, page(thing({"id": UUID}))),
-    ("GET", r"/employees"): (200, page(thing({"id": text(1)}))),
+    ("GET", r"/catalog/categories"): (200, page(at_least({"id": UUID}))),
+    ("GET", r"/employees"): (200, page(at_least({"id": text(1)}))),
     ("GET", r"/sales"): (200, SALES),
     ("GET", r"/sales/[^/]+"): (200, SALE),
-    ("GET", r"/business-structure/point-of-sales"): (200, page(thing({"id": text(1)}))),
+    ("GET", r"/business-structure/point-of-sales"): (200, page(at_least({"id": text(1)}))),
     ("GET", r"/uoms"): (200, page(UOM)),
     ("GET", r"/fees"): (200, FEES),
 }
@@ -192,7 +194,7 @@ ERROR_CODES_BY_STATUS: Final[Mapping[int, tuple[str | None, ...]]] = {
 }
 """The permitted values of ``code`` in a problem. None means that the problem has no code. With a
 status that is not listed, any code is permitted."""
-EMPTY: Final = {401, 403, 404}
+STATUSES_WITHOUT_BODY: Final = {401, 403, 404}
 """The statuses of replies without a body."""
 PROBLEM = exactly(  # a body of the type application/problem+json (RFC 9457)
     {
@@ -226,7 +228,7 @@ def require_fitting(reply: httpx2.Response, base: str = "/api/v1") -> None:
     ``base`` is the part of the URL's path before the operation's path.
     """
     status = reply.status_code
-    if status in EMPTY:
+    if status in STATUSES_WITHOUT_BODY:
         _require(reply, not reply.content, "401, 403 and 404 have no body")
     elif status >= 400:
         _require_problem(reply)

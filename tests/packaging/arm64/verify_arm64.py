@@ -86,10 +86,9 @@ class Machine:
 
 @contextmanager
 def machine(results: Path) -> Iterator[Machine]:
-    package = packages()[0]
     words = (
         sys.executable, str(ROOTS), "bare", f"--bind={results}:/results",
-        f"--bind-ro={package}:/venue-agent.deb", "--", "sh", "-c", SHELL,
+        f"--bind-ro={package()}:/venue-agent.deb", "--", "sh", "-c", SHELL,
     )  # fmt: skip
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -100,37 +99,37 @@ def machine(results: Path) -> Iterator[Machine]:
             process.terminate()
 
 
-def packages() -> list[Path]:
+def package() -> Path:
     files = sorted(PACKAGES.glob("venue-agent_*_arm64.deb"))
     if len(files) != 1:
         raise SystemExit(f"{PACKAGES} must contain exactly one package: run `make deb-arm64`")
-    return files
+    return files[0]
 
 
-def verify(root: Machine, service: LocalService) -> Iterator[str]:
+def verify(debian: Machine, service: LocalService) -> Iterator[str]:
     """Run the steps. Yield a line after each."""
-    assert root.run("uname -m").strip() == "aarch64"
-    assert "python" not in root.run("ls /usr/bin")
-    root.run("dpkg -i /venue-agent.deb")
-    version = root.run("venue-agent --version").split()[1]
-    assert f"_{version}_" in packages()[0].name
-    root.run("getent passwd venue-agent && ls /usr/lib/systemd/system/venue-agent.service")
+    assert debian.run("uname -m").strip() == "aarch64"
+    assert "python" not in debian.run("ls /usr/bin")
+    debian.run("dpkg -i /venue-agent.deb")
+    version = debian.run("venue-agent --version").split()[1]
+    assert f"_{version}_" in package().name
+    debian.run("getent passwd venue-agent && ls /usr/lib/systemd/system/venue-agent.service")
     yield f"venue-agent {version} is installed, without Python"
 
     config = CONFIG.format(url=service.base_url, location=LOCATION)
-    write(root, "/etc/venue-agent/config.toml", config)
-    write(root, "/etc/venue-agent/api-key", service.api_key)
-    root.run("chmod 400 /etc/venue-agent/api-key")
-    root.run("install -d -m 700 -o venue-agent -g venue-agent /var/lib/venue-agent")
-    output = root.run("venue-agent config check")
+    write(debian, "/etc/venue-agent/config.toml", config)
+    write(debian, "/etc/venue-agent/api-key", service.api_key)
+    debian.run("chmod 400 /etc/venue-agent/api-key")
+    debian.run("install -d -m 700 -o venue-agent -g venue-agent /var/lib/venue-agent")
+    output = debian.run("venue-agent config check")
     yield f"config check: {output.strip().splitlines()[-1]}"
 
-    record = root.json("venue-agent enroll --json")
+    record = debian.json("venue-agent enroll --json")
     device = service.enrolled_device()["instanceId"]
     assert record["instanceId"] == device
     yield "enrolled, with a key pair of its own"
 
-    root.run("venue-agent run >/results/log 2>&1 & echo $! >/run/agent.pid")
+    debian.run("venue-agent run >/results/log 2>&1 & echo $! >/run/agent.pid")
     for kind in ("application", "network"):
         request = service.request(device, kind)
         report = until(partial(service.report_of, device, request), WITHIN_S)
@@ -139,13 +138,13 @@ def verify(root: Machine, service: LocalService) -> Iterator[str]:
         assert "aarch64" in text, text[:500]
         assert "the collector was not confined" in text, "the report lacks the limitation"
         yield f"{kind} report arrived: {report['outcome']}; it states the missing confinement"
-    status = root.json("venue-agent status --json")
+    status = debian.json("venue-agent status --json")
     assert status["verdict"] == "healthy", status
-    owner = root.run("stat -c %U /proc/$(cat /run/agent.pid)").strip()
+    owner = debian.run("stat -c %U /proc/$(cat /run/agent.pid)").strip()
     assert owner == "venue-agent", owner
     yield f"status: healthy; the daemon runs as {owner}"
 
-    checks = {each["name"]: each for each in _doctor(root)["checks"]}
+    checks = {each["name"]: each for each in _doctor(debian)["checks"]}
     assert checks["daemon"]["status"] == "ok", checks["daemon"]
     assert checks["confinement"]["status"] != "ok", checks["confinement"]
     failures = [
@@ -154,21 +153,21 @@ def verify(root: Machine, service: LocalService) -> Iterator[str]:
     yield f"doctor: {len(checks)} checks, failed: {'; '.join(failures) or 'none'}"
 
     is_running = "kill -0 $(cat /run/agent.pid) 2>/dev/null"
-    root.run(f"kill $(cat /run/agent.pid) && while {is_running}; do sleep 0.2; done")
-    root.run("dpkg --purge venue-agent")
+    debian.run(f"kill $(cat /run/agent.pid) && while {is_running}; do sleep 0.2; done")
+    debian.run("dpkg --purge venue-agent")
     paths = " ".join(PURGED_PATHS)
-    leftovers = root.run(f"ls -d {paths} 2>/dev/null; getent passwd venue-agent; true")
+    leftovers = debian.run(f"ls -d {paths} 2>/dev/null; getent passwd venue-agent; true")
     assert leftovers == "", leftovers
     yield "stopped on SIGTERM; nothing is left after purge"
 
 
-def _doctor(root: Machine) -> dict[str, Any]:
-    return root.json("{ venue-agent doctor --json || test $? = 1; }")
+def _doctor(debian: Machine) -> dict[str, Any]:
+    return debian.json("{ venue-agent doctor --json || test $? = 1; }")
 
 
-def write(root: Machine, path: str, text: str) -> None:
+def write(debian: Machine, path: str, text: str) -> None:
     escaped = text.replace("\n", "\\n")
-    root.run(f"printf '%b' '{escaped}' > {path}")
+    debian.run(f"printf '%b' '{escaped}' > {path}")
 
 
 def inside() -> int:
@@ -176,10 +175,10 @@ def inside() -> int:
     with tempfile.TemporaryDirectory(prefix="venue-arm64-") as name:
         results = Path(name) / "results"
         results.mkdir()
-        with local_service(Path(name)) as service, machine(results) as root:
+        with local_service(Path(name)) as service, machine(results) as debian:
             began = time.monotonic()
             try:
-                for line in verify(root, service):
+                for line in verify(debian, service):
                     sys.stdout.write(f"ok {line} ({time.monotonic() - began:.0f} s)\n")
                     sys.stdout.flush()
             except (AssertionError, TimeoutError) as error:
@@ -193,7 +192,7 @@ def inside() -> int:
 def main() -> int:
     if os.geteuid() != 0:
         raise SystemExit("this test needs root: run it with sudo")
-    packages()
+    package()  # exits if it is missing
     if sys.argv[1:] == ["--inside"]:
         return inside()
     loopback = ("unshare", "--net", "--", sys.executable, "-I", str(ROOT / "tests/lab/loopback.py"))

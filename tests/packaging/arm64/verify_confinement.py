@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tests.packaging.arm64.verify_arm64 import ROOTS, packages
+from tests.packaging.arm64.verify_arm64 import ROOTS, package
 from tests.packaging.verify_bare import run
 from tests.paths import ROOT
 
@@ -113,10 +113,10 @@ def make_root(place: Path) -> Path:
             shutil.copytree(file.parent, libraries / name)
         else:
             shutil.copy(file, libraries)
-    (site_packages,) = root.glob("opt/package-venv/lib/python3.*/site-packages")
+    (site_packages,) = root.glob("opt/package-venv/lib/python3.*/site-package")
     # The tests start Python with -I, which ignores PYTHONPATH.
     (site_packages / "checkout.pth").write_text("/checkout\n")
-    run("dpkg-deb", "--extract", packages()[0], root)
+    run("dpkg-deb", "--extract", package(), root)
     # The package's scripts create this link. They do not run here.
     (root / "usr/lib/venue-agent.current").symlink_to("venue-agent")
     (root / "init").write_text(INIT)

@@ -172,7 +172,7 @@ def verify_that_the_service_has_no_rights(user: User) -> None:
     user.inside(f"touch {STATE}/x && rm {STATE}/x")
 
 
-def health_check_fails_without_a_listening_service(user: User) -> None:
+def verify_that_the_health_check_fails_without_a_listening_service(user: User) -> None:
     """In a second container, the service listens on a port that the health check does not query."""
     words = ("--detach", "--name", "other", IMAGE, "serve", "--port", "8471")
     user.podman("run", *words)
@@ -181,7 +181,7 @@ def health_check_fails_without_a_listening_service(user: User) -> None:
     user.podman("rm", "--force", "--time=10", "other")
 
 
-def take_a_report(user: User) -> None:
+def enroll_and_report(user: User) -> None:
     """An agent of this checkout enrolls through the published port and submits a report."""
     create = ("venue-control", "keys", "create", "--write", "--location", LOCATION)
     user.key = user.podman("exec", NAME, *create, "--new-locations").split()[0]
@@ -235,9 +235,9 @@ STEPS: Final[tuple[tuple[str, Callable[[User], None]], ...]] = (
     ("no capabilities, no new privileges, an ordinary user, a read-only file system",
      verify_that_the_service_has_no_rights),
     ("the health check fails while the service does not listen",
-     health_check_fails_without_a_listening_service),
+     verify_that_the_health_check_fails_without_a_listening_service),
     ("an agent enrolls and reports; the container stops despite an open stream, and starts again",
-     take_a_report),
+     enroll_and_report),
     ("a new container on the same volume has the same devices", keep_the_volume),
     ("backup", back_up),
     ("a stop during the start ends the container", stop_while_it_starts),

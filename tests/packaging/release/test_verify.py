@@ -235,7 +235,7 @@ def rpm(*files: tuple[str, int, int, bytes]) -> bytes:
     Args:
         files: The name, inode, number of links and content of each file.
     """
-    archive = b""
+    archive = b""  # in the format "newc" of cpio(5)
     for name, inode, links, content in (*files, ("TRAILER!!!", 0, 1, b"")):
         numbers = (inode, 0o100644, 0, 0, links, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0)
         entry = b"070701" + b"".join(b"%08x" % number for number in numbers) + name.encode() + b"\0"
@@ -243,6 +243,7 @@ def rpm(*files: tuple[str, int, int, bytes]) -> bytes:
     empty = b"\x8e\xad\xe8\x01" + bytes(4)
     signatures = empty + struct.pack(">II", 1, 3) + bytes(16 + 3)
     header = empty + struct.pack(">II", 0, 1) + bytes(1)
+    # 96 bytes of lead, the signatures, the header, and the compressed archive
     return bytes(96) + signatures + bytes(-len(signatures) % 8) + header + lzma.compress(archive)
 
 
@@ -264,8 +265,10 @@ def test_an_rpm_that_ends_early_is_refused(length: int, tmp_path: Path) -> None:
 
 def test_a_wheel_with_a_changed_byte_raises_only_the_documented_error(tmp_path: Path) -> None:
     content, package, refused_count = wheel(), tmp_path / "tiny.whl", 0
-    for at in range(len(content)):
-        package.write_bytes(content[:at] + bytes([content[at] ^ 0x21]) + content[at + 1 :])
+    for position in range(len(content)):
+        package.write_bytes(
+            content[:position] + bytes([content[position] ^ 0x21]) + content[position + 1 :]
+        )
         try:
             contents(package)
         except ValueError:

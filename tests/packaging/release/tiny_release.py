@@ -63,7 +63,7 @@ def make_repository(directory: Path, files: dict[str, str]) -> None:
 
 def git(directory: Path, *words: str) -> None:
     names = ("GIT_AUTHOR", "GIT_COMMITTER")
-    identities = {f"{name}_{what}": "me@localhost" for name in names for what in ("NAME", "EMAIL")}
+    identities = {f"{name}_{part}": "me@localhost" for name in names for part in ("NAME", "EMAIL")}
     environment = {**os.environ, **identities, "GIT_CONFIG_GLOBAL": "/dev/null"}
     subprocess.run(("git", "-C", str(directory), *words), check=True, env=environment)
 
@@ -152,6 +152,7 @@ def frozen_program(*modules: str) -> bytes:
     """Return a program of PyInstaller: a bootloader, followed by the archive of its modules."""
     toc = marshal.dumps([(name, (0, 0, 0)) for name in modules])
     pyz = b"PYZ\0" + b"\0" * 4 + struct.pack("!I", 12) + toc
+    # 32 is the size of the entry, 88 the size of the cookie, and 311 means Python 3.11.
     entry = struct.pack("!IIIIBc", 32, 0, len(pyz), len(pyz), 0, b"z") + b"PYZ.pyz".ljust(14, b"\0")
     length = len(pyz) + len(entry) + 88
     cookie = struct.pack(

@@ -19,17 +19,17 @@ VERSION_1_TITLE: Final = f"POST {routes.REPORT_DETAIL} 1"
 async def record(recorder: Recorder) -> None:
     device = recorder.service.device()
     device.private_key = KEY
-    await _enrollment(recorder, device)
+    await _record_enrollment(recorder, device)
     for kind in ("application", "network"):
-        await _report(recorder, device, kind)
-    await _operator(recorder, device)
-    await _refusals(recorder, device)
+        await _record_report(recorder, device, kind)
+    await _record_operator_calls(recorder, device)
+    await _record_refusals(recorder, device)
     await recorder.call("POST", routes.REVOKE, body={"instanceId": device.instance_id})
     heartbeat = {"bindingId": device.binding_id, "foreground": False}
     await recorder.call("POST", routes.HEARTBEAT, body=heartbeat, title="409 binding_revoked")
 
 
-async def _enrollment(recorder: Recorder, device: SimulatedDevice) -> None:
+async def _record_enrollment(recorder: Recorder, device: SimulatedDevice) -> None:
     body = {
         "instanceId": device.instance_id,
         "publicKey": device.public_key,
@@ -46,38 +46,38 @@ async def _enrollment(recorder: Recorder, device: SimulatedDevice) -> None:
     }
     device.binding_id = (await recorder.call("POST", routes.ENROLL, body=answer))["bindingId"]
     await recorder.call("POST", routes.CURRENT, body={})
-    _wait(recorder)
+    _advance_clock(recorder)
     heartbeat = {"bindingId": device.binding_id, "foreground": True}
     await recorder.call("POST", routes.HEARTBEAT, body=heartbeat)
 
 
-async def _report(recorder: Recorder, device: SimulatedDevice, kind: str) -> None:
+async def _record_report(recorder: Recorder, device: SimulatedDevice, kind: str) -> None:
     """Make all calls of a request, from its creation to its report.
 
     The examples of each kind replace the examples of the previous kind, so that the document shows
     the last kind.
     """
-    _wait(recorder)
+    _advance_clock(recorder)
     body = {"instanceId": device.instance_id, "kind": kind}
     request = (await recorder.call("POST", routes.CREATE_REQUEST, body=body))["requestId"]
     await recorder.call("POST", routes.ON_COMMANDS, body={})
     ids = {"requestId": request, "bindingId": device.binding_id}
     for status in ("received", "running"):
-        _wait(recorder)
+        _advance_clock(recorder)
         await recorder.call("POST", routes.ACKNOWLEDGE, body={**ids, "status": status})
-    _wait(recorder)
+    _advance_clock(recorder)
     payload = _payload(kind)
     submission = {
         **ids,
         "reportId": payload["reportId"],
         "kind": kind,
-        "outcome": payload_outcome(payload),
+        "outcome": _outcome_of(payload),
         "report": payload,
     }
     await recorder.call("POST", routes.SUBMIT_RESULT, body=submission)
 
 
-def payload_outcome(payload: Json) -> str:
+def _outcome_of(payload: Json) -> str:
     return "completed" if payload["completeness"] == "complete" else "partial"
 
 
@@ -87,7 +87,7 @@ def _payload(kind: str) -> Json:
     return payload | {"reportId": str(uuid.uuid5(UNKNOWN_ID, kind))}
 
 
-async def _operator(recorder: Recorder, device: SimulatedDevice) -> None:
+async def _record_operator_calls(recorder: Recorder, device: SimulatedDevice) -> None:
     await recorder.call("POST", routes.LIST_DEVICES, body={})
     await recorder.call("POST", routes.DEVICE_DETAIL, body={"instanceId": device.instance_id})
     for kind in ("application", "network"):
@@ -96,7 +96,7 @@ async def _operator(recorder: Recorder, device: SimulatedDevice) -> None:
         await recorder.call("POST", routes.REPORT_DETAIL, body=body, title=title)
 
 
-async def _refusals(recorder: Recorder, device: SimulatedDevice) -> None:
+async def _record_refusals(recorder: Recorder, device: SimulatedDevice) -> None:
     missing = {"instanceId": str(UNKNOWN_ID)}
     reader = recorder.service.make_key(can_write=False)
     other_location = recorder.service.make_key(locations=["loc-0002"])
@@ -119,5 +119,5 @@ async def _refusals(recorder: Recorder, device: SimulatedDevice) -> None:
     )
 
 
-def _wait(recorder: Recorder) -> None:
+def _advance_clock(recorder: Recorder) -> None:
     recorder.service.clock.advance(SECONDS_BETWEEN_CALLS)

@@ -17,7 +17,7 @@ from controlplane.settings import Settings
 from controlplane.web.webhooks.sending import send_due
 from controlplane.web.webhooks.tracker import TrackerOutbox
 from tests.contract.service.calls.recorder import Recorder
-from tests.fakes.remote_control.making import random_document
+from tests.fakes.remote_control.random_documents import random_document
 from tests.fakes.schemas.contract import (
     APPLICATION_PAYLOAD,
     BROWSER_AVAILABLE,
@@ -38,14 +38,14 @@ TRACKER_SETTINGS: Final = Settings(
 
 async def record(recorder: Recorder) -> None:
     with _recorded(recorder, recorder.service):
-        await _devices(recorder.service)
-        await _requests(recorder.service)
-        await _payloads(recorder.service)
+        await _call_for_devices(recorder.service)
+        await _call_for_requests(recorder.service)
+        await _call_for_payloads(recorder.service)
     async with service_on(
         recorder.service.database, TRACKER_SETTINGS, recorder.service.clock
     ) as service:
         with _recorded(recorder, service):
-            await _tracked(service)
+            await _call_with_tracker(service)
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def _recorded(recorder: Recorder, service: RunningService) -> Iterator[None]:
         service.http.event_hooks = hooks
 
 
-async def _devices(service: RunningService) -> None:
+async def _call_for_devices(service: RunningService) -> None:
     key = service.make_key(organization_id="org-0003")
     for platform in ("android", "ios", "macos", "windows", "linux"):
         device = service.device(key, location_id="loc-new")
@@ -84,7 +84,7 @@ async def _devices(service: RunningService) -> None:
     await service.post(routes.LIST_DEVICES, api_key=key, prefer="maxpagesize=1")
 
 
-async def _requests(service: RunningService) -> None:
+async def _call_for_requests(service: RunningService) -> None:
     """Create requests in every status, and reports of every outcome, with and without a reason."""
     device = await service.device().enrolled()
     await device.create_request()
@@ -107,7 +107,7 @@ def _payload(kind: str, seed: int) -> Any:
     return random_document(dict(PAYLOADS)[kind], random.Random(seed))
 
 
-async def _payloads(service: RunningService) -> None:
+async def _call_for_payloads(service: RunningService) -> None:
     device = await service.device().enrolled()
     for number, (kind, payload) in enumerate(_random_payloads()):
         reply = await device.submit(payload, kind=kind, outcome=OUTCOMES[number % len(OUTCOMES)])
@@ -127,7 +127,7 @@ def _random_payloads() -> Iterator[tuple[str, Any]]:
         yield "application", _payload("application", PAYLOAD_COUNT) | {"browserFields": fields}
 
 
-async def _tracked(service: RunningService) -> None:
+async def _call_with_tracker(service: RunningService) -> None:
     """Submit a report before and after the attempt to send its event to the tracker.
 
     A repeated submission of a report returns its current tracker status. The tracker accepts the

@@ -3,7 +3,7 @@
 from typing import Final
 
 from controlplane.analytics import routes
-from tests.contract.service.calls.recorder import NOT_LISTED, OTHER, Json, Recorder
+from tests.contract.service.calls.recorder import NOT_LISTED, OTHER_ORGANIZATION, Json, Recorder
 
 LOCATION: Final[Json] = {"locationId": "loc-0001"}
 DAY: Final[Json] = LOCATION | {"period": "yesterday"}
@@ -32,16 +32,16 @@ async def record(recorder: Recorder) -> None:
     await recorder.call("POST", routes.DASHBOARD, body=BACKWARDS, title="400 for an invalid period")
     nowhere = {"locationId": "loc-none"}
     await recorder.call("POST", routes.DASHBOARD, body=nowhere, title="404 location_not_found")
-    await _other_cases(recorder)
+    await _record_other_cases(recorder)
 
 
-async def _other_cases(recorder: Recorder) -> None:
+async def _record_other_cases(recorder: Recorder) -> None:
     """Make calls that the document does not show.
 
     They query every location of two organizations, one of which began its sales recently, and a
     period without sales.
     """
-    key = recorder.service.make_key(organization_id=OTHER)
+    key = recorder.service.make_key(organization_id=OTHER_ORGANIZATION)
     for secret in (None, key):
         for location in LOCATIONS:
             for path in (routes.FINANCIAL_SUMMARY, routes.VENUE_FINANCIAL_PULSE):

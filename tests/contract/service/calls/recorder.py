@@ -21,7 +21,7 @@ UNKNOWN_ID: Final = uuid.UUID(int=0)
 """An id that does not exist."""
 NOT_LISTED: Final = "not shown"
 """Title of the calls that are not examples. Only their replies are used."""
-OTHER: Final = "org-0002"
+OTHER_ORGANIZATION: Final = "org-0002"
 """An organization whose sales began recently."""
 FACADE: Final = "/api/public/"
 _RANDOM_ID: Final = re.compile(
@@ -38,9 +38,9 @@ _REPLACEMENTS: Final = {
 }
 """Fields whose values are secret or random, and the text that replaces each value in an example."""
 _LISTED_HEADERS: Final = ("Deprecation", "Link", "Retry-After", "WWW-Authenticate")
-_CURSOR: Final = re.compile(r"(cursor=[\w-]{8})[\w-]+")
 _CURSOR_VISIBLE: Final = 8
 """Number of characters of a cursor that an example shows."""
+_CURSOR: Final = re.compile(rf"(cursor=[\w-]{{{_CURSOR_VISIBLE}}})[\w-]+")
 
 
 @dataclass(slots=True)
@@ -48,11 +48,11 @@ class Recorder:
     """Calls the service, and stores the examples and the replies.
 
     ``texts`` maps the method and path of an operation, or the title of a call, to an example.
-    ``replies`` has all replies. ``access`` is a token of the retail API.
+    ``replies`` has all replies. ``access_token`` is a token of the retail API.
     """
 
     service: RunningService
-    access: str = ""
+    access_token: str = ""
     texts: dict[str, str] = field(default_factory=dict)
     replies: list[httpx2.Response] = field(default_factory=list)
     _ids: dict[str, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Recorder:
 
         Returns the JSON of the reply, or None if the reply is empty.
         """
-        default = self.service.write_key if path.startswith(FACADE) else self.access
+        default = self.service.write_key if path.startswith(FACADE) else self.access_token
         credential = default if secret is None else secret
         headers = {"authorization": f"Bearer {credential}"} if credential else {}
         if body is not None:

@@ -3,34 +3,42 @@
 import uuid
 
 from controlplane.retail import routes
-from tests.contract.service.calls.recorder import NOT_LISTED, OTHER, UNKNOWN_ID, Json, Recorder
+from tests.contract.service.calls.recorder import (
+    NOT_LISTED,
+    OTHER_ORGANIZATION,
+    UNKNOWN_ID,
+    Json,
+    Recorder,
+)
 from tests.unit.controlplane.retail.retailer import new_key
 
 SOLD_FROM = "2026-11-10T00:00:00Z"
 
 
 async def record(recorder: Recorder) -> None:
-    tokens = await _tokens(recorder, new_key(recorder.service))
+    tokens = await _record_tokens(recorder, new_key(recorder.service))
     refresh = {"refresh_token": tokens["refresh_token"]}
-    recorder.access = (await recorder.call("POST", routes.REFRESH, body=refresh, secret=""))[
+    recorder.access_token = (await recorder.call("POST", routes.REFRESH, body=refresh, secret=""))[
         "access_token"
     ]
-    other = await _tokens(recorder, new_key(recorder.service, organization=OTHER), title=NOT_LISTED)
-    await _catalog(recorder)
-    await _sales(recorder)
-    await _refusals(recorder)
-    for access in (recorder.access, other["access_token"]):
+    other = await _record_tokens(
+        recorder, new_key(recorder.service, organization=OTHER_ORGANIZATION), title=NOT_LISTED
+    )
+    await _record_catalog(recorder)
+    await _record_sales(recorder)
+    await _record_refusals(recorder)
+    for access_token in (recorder.access_token, other["access_token"]):
         for path in (routes.GOODS, routes.SALES):
-            await _every_page(recorder, path, access)
+            await _record_every_page(recorder, path, access_token)
 
 
-async def _tokens(recorder: Recorder, api_key: str, title: str = "") -> Json:
+async def _record_tokens(recorder: Recorder, api_key: str, title: str = "") -> Json:
     body = {"api_key": api_key}
     result: Json = await recorder.call("POST", routes.TOKENS, body=body, secret="", title=title)
     return result
 
 
-async def _catalog(recorder: Recorder) -> None:
+async def _record_catalog(recorder: Recorder) -> None:
     uoms = await recorder.call("GET", routes.UOMS)
     fees = await recorder.call("GET", routes.FEES)
     categories = await recorder.call("GET", routes.CATEGORIES)
@@ -85,7 +93,7 @@ def _codes() -> list[Json]:
     return [{"type": kind, "value": value} for kind, value in codes.items()]
 
 
-async def _sales(recorder: Recorder) -> None:
+async def _record_sales(recorder: Recorder) -> None:
     query = f"?status=completed&sort=initiated_at_asc&initiated_at_from={SOLD_FROM}"
     listed = await recorder.call("GET", routes.SALES, query=query)
     sale = next(item for item in listed["items"] if item["positions"])
@@ -94,16 +102,20 @@ async def _sales(recorder: Recorder) -> None:
     await recorder.call("GET", routes.POINTS_OF_SALE)
 
 
-async def _refusals(recorder: Recorder) -> None:
+async def _record_refusals(recorder: Recorder) -> None:
     missing = routes.GOOD.format(good_id=UNKNOWN_ID)
     cursor = "?status=completed&cursor=none"
     await recorder.call("GET", routes.SALES, title="400 for a parameter")
     await recorder.call("GET", routes.SALES, query=cursor, title="400 for a cursor")
     await recorder.call("POST", routes.GOODS, body=[], title="400 for a list as the body")
     await recorder.call("GET", routes.SALES, secret="no token", title="401 in the retail API")
-    reader = await _tokens(recorder, new_key(recorder.service, can_write=False), title=NOT_LISTED)
-    access = reader["access_token"]
-    await recorder.call("POST", routes.GOODS, body={}, secret=access, title="403 in the retail API")
+    reader = await _record_tokens(
+        recorder, new_key(recorder.service, can_write=False), title=NOT_LISTED
+    )
+    access_token = reader["access_token"]
+    await recorder.call(
+        "POST", routes.GOODS, body={}, secret=access_token, title="403 in the retail API"
+    )
     await recorder.call("GET", missing, title="404 in the retail API")
     plain = "text/plain"
     await recorder.call(
@@ -117,14 +129,15 @@ async def _refusals(recorder: Recorder) -> None:
         )
         if recorder.replies[-1].status_code == 429:
             return
+    raise AssertionError("no call was refused with 429")
 
 
-async def _every_page(recorder: Recorder, path: str, access: str) -> None:
+async def _record_every_page(recorder: Recorder, path: str, access_token: str) -> None:
     """Read every page of a listing, because the examples do not contain every form of its rows."""
     first = "?status=completed" if path == routes.SALES else "?"
     query = first
     for _ in range(100):
-        page = await recorder.call("GET", path, query=query, secret=access, title=NOT_LISTED)
+        page = await recorder.call("GET", path, query=query, secret=access_token, title=NOT_LISTED)
         if page["cursor"] is None:
             return
         query = f"{first}&cursor={page['cursor']}"

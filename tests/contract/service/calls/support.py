@@ -8,7 +8,7 @@ from typing import Final
 from controlplane.support import routes
 from controlplane.support.channels import set_channel
 from controlplane.support.links import TOKEN_LIFE, make_link
-from tests.contract.service.calls.recorder import OTHER, Json, Recorder
+from tests.contract.service.calls.recorder import OTHER_ORGANIZATION, Json, Recorder
 
 HOME: Final = "org-0001"
 UNKNOWN: Final[Json] = {"token": "A" * 43}
@@ -27,7 +27,7 @@ async def record(recorder: Recorder) -> None:
     await recorder.call("POST", routes.CONTACT)
     recorder.service.clock.advance(60)
     await recorder.call("POST", routes.DISCONNECT, body=body)
-    foreign = body | {"organizationId": OTHER}
+    foreign = body | {"organizationId": OTHER_ORGANIZATION}
     await recorder.call("POST", routes.CONFIRM, body=foreign, title="403 manager_required")
     await recorder.call("POST", routes.INSPECT, body=UNKNOWN, title="404 token_not_found")
     await recorder.call("POST", routes.CONFIRM, body=confirmed, title="409 token_used")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.wire import routes
-from tests.fakes.remote_control.making import random_document
+from tests.fakes.remote_control.random_documents import random_document
 from tests.fakes.schemas.contract import (
     APPLICATION_PAYLOAD,
     NETWORK_PAYLOAD,
