@@ -174,7 +174,8 @@ def _show(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> None:
     values = list(_values(loaded.config, loaded.origins, str(loaded.path)))
     if as_json:
         document = {
-            f"{v.section}.{v.key}".rstrip("."): {"value": v.value, "from": v.origin} for v in values
+            f"{v.section}.{v.key}" if v.key else v.section: {"value": v.value, "from": v.origin}
+            for v in values
         }
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return

@@ -64,9 +64,8 @@ async def listen(url: URL, own_name: str, on_receive: Callable[[tuple[UUID, ...]
                 async for notification in connection.notifies():
                     on_receive(parse_notification(notification.payload, own_name))
         except (psycopg.Error, OSError) as error:
-            log.warning(
-                "cannot receive messages of the other processes: %s", str(error).splitlines()[0]
-            )
+            lines = str(error).splitlines() or [type(error).__name__]
+            log.warning("cannot receive messages of the other processes: %s", lines[0])
         await asyncio.sleep(random.uniform(0, RECONNECT_S))  # noqa: S311 - it is not a secret
 
 

@@ -5,6 +5,7 @@ rename and replace its entries. If the sticky bit is set, only the owner of an e
 of the directory can replace the entry (unlink(2), EPERM).
 """
 
+import errno
 import os
 import stat
 from collections import deque
@@ -76,7 +77,7 @@ def _steps_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
             continue
         link_count += 1
         if link_count > _LINKS_MAX:
-            raise OSError(f"{path} contains too many links")
+            raise OSError(errno.ELOOP, "contains too many links", str(path))
         target = step.readlink()
         parts = target.parts
         if target.is_absolute():

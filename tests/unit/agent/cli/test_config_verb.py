@@ -114,13 +114,13 @@ def test_printers_are_listed_by_their_id(config: Path, capsys: pytest.CaptureFix
 def test_watched_devices_are_listed_by_their_name(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    device = '[[watched_devices]]\nname = "Card reader"\naddress = "192.0.2.7"\n'
+    device = '[[watched_devices]]\nname = "Bar no."\naddress = "192.0.2.7"\n'
     config.write_text(config.read_text() + device)
     assert main(["config", "show", "--config", str(config)]) == 0
-    assert "Card reader" in capsys.readouterr().out
+    assert "Bar no." in capsys.readouterr().out
     assert main(["config", "show", "--json", "--config", str(config)]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["watched_devices.Card reader"]["value"]["address"] == "192.0.2.7"
+    assert document["watched_devices.Bar no."]["value"]["address"] == "192.0.2.7"
 
 
 def test_the_schema_accepts_what_the_agent_accepts(capsys: pytest.CaptureFixture[str]) -> None:

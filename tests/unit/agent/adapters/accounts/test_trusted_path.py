@@ -79,8 +79,12 @@ def test_the_directory_of_every_link_in_a_chain_is_checked(directory: Path, tmp_
 def test_a_cycle_of_links_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
-    with pytest.raises(OSError, match="too many links"):
+    with pytest.raises(OSError, match="too many links") as raised:
         weakness_of(tmp_path / "one", TRUSTED_OWNERS)
+    assert (raised.value.filename, raised.value.strerror) == (
+        str(tmp_path / "one"),
+        "contains too many links",
+    )
 
 
 def test_a_parent_directory_is_trusted_if_only_a_private_group_can_write_to_it(
