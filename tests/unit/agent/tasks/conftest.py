@@ -3,18 +3,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.agent.tasks.harness import Harness, harness
+from tests.unit.agent.tasks.agent_parts import AgentParts, agent_parts
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Harness]:
+async def bound_agent(tmp_path: Path) -> AsyncIterator[AgentParts]:
     """A device with a confirmed binding, and its tasks."""
-    with harness(tmp_path) as device:
+    with agent_parts(tmp_path) as device:
         yield device
 
 
 @pytest.fixture
-async def stranger(tmp_path: Path) -> AsyncIterator[Harness]:
+async def unbound_agent(tmp_path: Path) -> AsyncIterator[AgentParts]:
     """A device without a binding, and its tasks."""
-    with harness(tmp_path, bound=False) as device:
+    with agent_parts(tmp_path, bound=False) as device:
         yield device

@@ -9,44 +9,46 @@ from agent.rules.clock_skew import ClockSkew
 from agent.rules.lifecycle import Event, State
 from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest
 from tests.unit.agent.samples import BINDING, NOW, command
-from tests.unit.agent.tasks.harness import Harness, running, settle, until
+from tests.unit.agent.tasks.agent_parts import AgentParts, running, settle, until
 
 
-def acknowledgements(home: Harness) -> list[tuple[int, str]]:
-    return [(sent.request_id.int, sent.status) for sent in home.client.named("acknowledge")]
+def acknowledgements(bound_agent: AgentParts) -> list[tuple[int, str]]:
+    return [(sent.request_id.int, sent.status) for sent in bound_agent.client.named("acknowledge")]
 
 
-async def test_requests_are_acknowledged_in_the_order_of_receipt(home: Harness) -> None:
+async def test_requests_are_acknowledged_in_the_order_of_receipt(bound_agent: AgentParts) -> None:
     for number in (1, 2, 3):
-        home.clock.advance(1)
-        home.requested(number=number)
+        bound_agent.clock.advance(1)
+        bound_agent.requested(number=number)
 
-    async with running(home.acknowledger.run):
-        await until(lambda: len(home.journal.in_state(State.ACKNOWLEDGED)) == 3)
+    async with running(bound_agent.acknowledger.run):
+        await until(lambda: len(bound_agent.journal.in_state(State.ACKNOWLEDGED)) == 3)
 
-    assert acknowledgements(home) == [(1, "received"), (2, "received"), (3, "received")]
-    assert {sent.binding_id for sent in home.client.named("acknowledge")} == {BINDING}
-    assert home.executor_wakes >= 3
+    assert acknowledgements(bound_agent) == [(1, "received"), (2, "received"), (3, "received")]
+    assert {sent.binding_id for sent in bound_agent.client.named("acknowledge")} == {BINDING}
+    assert bound_agent.executor_wakes >= 3
 
 
-async def test_the_acknowledger_sends_only_after_it_was_woken(home: Harness) -> None:
-    async with running(home.acknowledger.run):
+async def test_the_acknowledger_sends_only_after_it_was_woken(bound_agent: AgentParts) -> None:
+    async with running(bound_agent.acknowledger.run):
         await settle()
-        home.requested()
+        bound_agent.requested()
         await settle()
-        assert acknowledgements(home) == []
-        home.acknowledger.wake()
-        await until(lambda: home.entry().state is State.ACKNOWLEDGED)
+        assert acknowledgements(bound_agent) == []
+        bound_agent.acknowledger.wake()
+        await until(lambda: bound_agent.entry().state is State.ACKNOWLEDGED)
 
 
-async def test_acknowledgement_is_retried_after_a_lost_reply(home: Harness) -> None:
-    home.requested()
-    home.client.script["acknowledge"].extend([ServiceUnavailable("connection-lost", "cut")] * 3)
+async def test_acknowledgement_is_retried_after_a_lost_reply(bound_agent: AgentParts) -> None:
+    bound_agent.requested()
+    bound_agent.client.script["acknowledge"].extend(
+        [ServiceUnavailable("connection-lost", "cut")] * 3
+    )
 
-    async with running(home.acknowledger.run):
-        await until(lambda: home.entry().state is State.ACKNOWLEDGED)
+    async with running(bound_agent.acknowledger.run):
+        await until(lambda: bound_agent.entry().state is State.ACKNOWLEDGED)
 
-    assert acknowledgements(home) == [(1, "received")] * 4
+    assert acknowledgements(bound_agent) == [(1, "received")] * 4
 
 
 @pytest.mark.parametrize(
@@ -54,63 +56,63 @@ async def test_acknowledgement_is_retried_after_a_lost_reply(home: Harness) -> N
     [Refused(409, None, "too late"), BodyRejected(400, "too late"), BodyTooLarge("too late")],
 )
 async def test_a_request_whose_acknowledgement_is_refused_is_rejected(
-    home: Harness, error: ServiceError
+    bound_agent: AgentParts, error: ServiceError
 ) -> None:
-    home.requested()
-    home.client.script["acknowledge"].append(error)
+    bound_agent.requested()
+    bound_agent.client.script["acknowledge"].append(error)
 
-    async with running(home.acknowledger.run, home.enrollment.run):
-        await until(lambda: home.entry().state is State.REJECTED)
+    async with running(bound_agent.acknowledger.run, bound_agent.enrollment.run):
+        await until(lambda: bound_agent.entry().state is State.REJECTED)
         await settle()
 
-    assert home.entry().detail == "too late"
+    assert bound_agent.entry().detail == "too late"
     rechecks = 1 + isinstance(error, Refused)  # at the start, and after a refusal
-    assert len(home.client.named("current")) == rechecks
-    assert home.binding_state.is_bound
+    assert len(bound_agent.client.named("current")) == rechecks
+    assert bound_agent.binding_state.is_bound
 
 
-async def test_an_expired_request_is_not_acknowledged(home: Harness) -> None:
-    home.journal.add(command(1, expires_at=NOW), NOW)
-    home.journal.add(command(2, expires_at=NOW + timedelta(seconds=1)), NOW)
+async def test_an_expired_request_is_not_acknowledged(bound_agent: AgentParts) -> None:
+    bound_agent.journal.add(command(1, expires_at=NOW), NOW)
+    bound_agent.journal.add(command(2, expires_at=NOW + timedelta(seconds=1)), NOW)
 
-    async with running(home.acknowledger.run):
-        await until(lambda: home.entry(2).state is State.ACKNOWLEDGED)
+    async with running(bound_agent.acknowledger.run):
+        await until(lambda: bound_agent.entry(2).state is State.ACKNOWLEDGED)
 
-    assert home.entry(1).state is State.EXPIRED
-    assert acknowledgements(home) == [(2, "received")]
-
-
-async def test_expiry_is_determined_by_the_clock_of_the_service(home: Harness) -> None:
-    home.client.skew = ClockSkew(timedelta(hours=-2))
-    home.journal.add(command(1, expires_at=NOW - timedelta(hours=1)), NOW)
-
-    async with running(home.acknowledger.run):
-        await until(lambda: home.entry().state is State.ACKNOWLEDGED)
+    assert bound_agent.entry(1).state is State.EXPIRED
+    assert acknowledgements(bound_agent) == [(2, "received")]
 
 
-async def test_nothing_is_acknowledged_without_a_binding(home: Harness) -> None:
-    home.requested()
-    home.binding_state.revoke()
+async def test_expiry_is_determined_by_the_clock_of_the_service(bound_agent: AgentParts) -> None:
+    bound_agent.client.skew = ClockSkew(timedelta(hours=-2))
+    bound_agent.journal.add(command(1, expires_at=NOW - timedelta(hours=1)), NOW)
 
-    async with running(home.acknowledger.run):
+    async with running(bound_agent.acknowledger.run):
+        await until(lambda: bound_agent.entry().state is State.ACKNOWLEDGED)
+
+
+async def test_nothing_is_acknowledged_without_a_binding(bound_agent: AgentParts) -> None:
+    bound_agent.requested()
+    bound_agent.binding_state.revoke()
+
+    async with running(bound_agent.acknowledger.run):
         await settle()
-        assert acknowledgements(home) == []
-        home.binding_state.confirm()
-        await until(lambda: home.entry().state is State.ACKNOWLEDGED)
+        assert acknowledgements(bound_agent) == []
+        bound_agent.binding_state.confirm()
+        await until(lambda: bound_agent.entry().state is State.ACKNOWLEDGED)
 
 
-async def test_start_of_a_collection_is_acknowledged(home: Harness) -> None:
-    entry = home.requested(Event.ACCEPTED, Event.STARTED)
+async def test_start_of_a_collection_is_acknowledged(bound_agent: AgentParts) -> None:
+    entry = bound_agent.requested(Event.ACCEPTED, Event.STARTED)
 
-    assert await home.session.acknowledge(entry, "running") is None
+    assert await bound_agent.session.acknowledge(entry, "running") is None
 
-    assert acknowledgements(home) == [(1, "running")]
+    assert acknowledgements(bound_agent) == [(1, "running")]
 
 
-async def test_a_request_whose_acknowledgement_fails_is_postponed(home: Harness) -> None:
+async def test_a_request_whose_acknowledgement_fails_is_postponed(bound_agent: AgentParts) -> None:
     for number in (1, 2):
-        home.clock.advance(1)
-        home.requested(number=number)
+        bound_agent.clock.advance(1)
+        bound_agent.requested(number=number)
     failures_left = [9]
 
     def answer(request: AcknowledgeRequest) -> object:
@@ -119,14 +121,14 @@ async def test_a_request_whose_acknowledgement_fails_is_postponed(home: Harness)
             return ServiceUnavailable("server-error", "500")
         return AcknowledgeReply(accepted=True, status=request.status)
 
-    home.client.always["acknowledge"] = answer
+    bound_agent.client.always["acknowledge"] = answer
 
     async def send_heartbeat() -> None:
         while True:
-            await home.heartbeat.send()
-            await home.clock.sleep(0.2)
+            await bound_agent.heartbeat.send()
+            await bound_agent.clock.sleep(0.2)
 
-    async with running(home.acknowledger.run, send_heartbeat):
-        await until(lambda: home.entry(2).state is State.ACKNOWLEDGED)
-        assert home.entry(1).state is State.RECEIVED
-        await until(lambda: home.entry(1).state is State.ACKNOWLEDGED)
+    async with running(bound_agent.acknowledger.run, send_heartbeat):
+        await until(lambda: bound_agent.entry(2).state is State.ACKNOWLEDGED)
+        assert bound_agent.entry(1).state is State.RECEIVED
+        await until(lambda: bound_agent.entry(1).state is State.ACKNOWLEDGED)

@@ -44,7 +44,7 @@ from collectors.contract import (
 from tests.fakes.collectors.fake_collectors import FakeCollectors, good_facts, no_facts_error
 from tests.unit.agent.rules.reports.test_network import CONTEXT
 from tests.unit.agent.samples import BINDING, NOW, command, config
-from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
+from tests.unit.agent.tasks.agent_parts import AgentParts, agent_parts, running, settle, until
 
 ENVIRONMENT = describe_environment(LocalConfig())
 
@@ -53,7 +53,7 @@ ENVIRONMENT = describe_environment(LocalConfig())
 class ExecutorRig:
     """The state of an agent, and the executor that runs its requests with fake collectors."""
 
-    home: Harness
+    bound_agent: AgentParts
     executor: Executor
     work: asyncio.Event
     collectors: FakeCollectors
@@ -62,57 +62,57 @@ class ExecutorRig:
 
     def report(self) -> dict[str, Any]:
         """Return the parsed body of the oldest report in the outbox."""
-        item = self.home.outbox.oldest()
+        item = self.bound_agent.outbox.oldest()
         assert item is not None
         document: dict[str, Any] = json.loads(item.body)
         return document
 
     def acknowledged_statuses(self) -> list[str]:
-        return [sent.status for sent in self.home.client.named("acknowledge")]
+        return [sent.status for sent in self.bound_agent.client.named("acknowledge")]
 
 
-def rig_in(home: Harness, settings: LocalConfig) -> ExecutorRig:
+def rig_in(bound_agent: AgentParts, settings: LocalConfig) -> ExecutorRig:
     collectors, work, status_lines, submitter_wakes = FakeCollectors(), asyncio.Event(), [], []
 
     def collection() -> Collection:
         return Collection(
             collectors=collectors,  # type: ignore[arg-type]
             config=settings,
-            binding_state=home.binding_state,
+            binding_state=bound_agent.binding_state,
             environment=ENVIRONMENT,
             agent_fields=lambda: (Field("agent.version", "agent", "available", "0.1.0"),),
-            memory=PrinterMemory(home.state),
-            health=home.health,
-            clock=home.clock,
+            memory=PrinterMemory(bound_agent.state),
+            health=bound_agent.health,
+            clock=bound_agent.clock,
             on_activity=status_lines.append,
         )
 
     executor = Executor(
         collection=collection,
         limits=settings.limits,
-        session=home.session,
-        ledger=home.ledger,
+        session=bound_agent.session,
+        ledger=bound_agent.ledger,
         work=work,
-        clock=home.clock,
+        clock=bound_agent.clock,
         wake_submitter=lambda: submitter_wakes.append(1),
         on_activity=status_lines.append,
     )
-    return ExecutorRig(home, executor, work, collectors, status_lines, submitter_wakes)
+    return ExecutorRig(bound_agent, executor, work, collectors, status_lines, submitter_wakes)
 
 
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[ExecutorRig]:
-    with harness(tmp_path) as home:
-        yield rig_in(home, config())
+    with agent_parts(tmp_path) as bound_agent:
+        yield rig_in(bound_agent, config())
 
 
 async def test_a_request_is_run_and_reported(rig: ExecutorRig) -> None:
-    rig.home.requested(Event.ACCEPTED)
+    rig.bound_agent.requested(Event.ACCEPTED)
 
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
 
-    entry, report = rig.home.entry(), rig.report()
+    entry, report = rig.bound_agent.entry(), rig.report()
     assert (entry.attempt, entry.outcome, entry.running_acknowledged) == (1, "completed", True)
     assert report["reportId"] == str(entry.report_id) == report["report"]["reportId"]
     assert report["requestId"] == str(entry.request_id)
@@ -128,7 +128,7 @@ async def test_a_request_is_run_and_reported(rig: ExecutorRig) -> None:
 
 
 async def test_learned_printers_are_sent_with_the_next_job(rig: ExecutorRig) -> None:
-    seen_at = rig.home.clock.now().isoformat()
+    seen_at = rig.bound_agent.clock.now().isoformat()
     kitchen = LearnedPrinter("cups:kitchen", "192.168.1.50", seen_at, mac_address="00:1b:a9:0:0:1")
     facts = good_facts("network")
     assert isinstance(facts, NetworkFacts)
@@ -147,10 +147,12 @@ async def test_learned_printers_are_sent_with_the_next_job(rig: ExecutorRig) -> 
         assert "00:1b:a9:0:0:1" not in result.payload.model_dump_json()
 
 
-async def test_macs_of_watched_devices_are_sent_with_the_next_snapshot(stranger: Harness) -> None:
+async def test_macs_of_watched_devices_are_sent_with_the_next_snapshot(
+    unbound_agent: AgentParts,
+) -> None:
     watched = [{"name": "Bar", "kind": "payment-terminal", "address": "192.168.1.40"}]
-    rig = rig_in(stranger, config(watched_devices=watched))
-    seen_at = rig.home.clock.now().isoformat()
+    rig = rig_in(unbound_agent, config(watched_devices=watched))
+    seen_at = rig.bound_agent.clock.now().isoformat()
     bar = LearnedPrinter("device:Bar", "192.168.1.40", seen_at, mac_address="00:11:22:0:0:1")
     facts = good_facts("application")
     assert isinstance(facts, ApplicationFacts)
@@ -164,25 +166,25 @@ async def test_macs_of_watched_devices_are_sent_with_the_next_snapshot(stranger:
 
 
 async def test_unreadable_printer_memory_is_quarantined(rig: ExecutorRig) -> None:
-    (rig.home.state.path / "printers.json").write_bytes(b"garbage")
-    rig.home.requested(Event.ACCEPTED)
+    (rig.bound_agent.state.path / "printers.json").write_bytes(b"garbage")
+    rig.bound_agent.requested(Event.ACCEPTED)
 
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
 
     (line,) = rig.report()["report"]["limitations"]
     assert line.startswith("the details of printers from earlier reports cannot be read: ")
-    memory, reason = PrinterMemory(rig.home.state).load()
+    memory, reason = PrinterMemory(rig.bound_agent.state).load()
     assert (memory.printers, reason) == ((), None)  # created again
-    (copy,) = rig.home.state.quarantine_path.iterdir()
+    (copy,) = rig.bound_agent.state.quarantine_path.iterdir()
     assert copy.read_bytes() == b"garbage"
 
 
 async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
     rig: ExecutorRig,
 ) -> None:
-    memory = PrinterMemory(rig.home.state)
-    seen_at = rig.home.clock.now().isoformat()
+    memory = PrinterMemory(rig.bound_agent.state)
+    seen_at = rig.bound_agent.clock.now().isoformat()
     memory.write(Memory((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
     rig.collectors.waits_for_release = True
     gathering = asyncio.create_task(rig.executor.collection().collect("network"))
@@ -194,10 +196,10 @@ async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
 
 
 async def test_status_lines_report_the_progress_of_a_collection(rig: ExecutorRig) -> None:
-    rig.home.requested(Event.ACCEPTED)
+    rig.bound_agent.requested(Event.ACCEPTED)
 
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
 
     assert rig.status_lines == [
         "collecting network", "collecting: disks 1 of 2", "collecting: ports 3", IDLE,
@@ -209,13 +211,13 @@ async def test_requests_run_one_at_a_time_in_their_order(rig: ExecutorRig) -> No
     async with running(rig.executor.run):
         await settle()
         for number in (1, 2, 3):
-            rig.home.clock.advance(1)
-            rig.home.requested(Event.ACCEPTED, number=number)
+            rig.bound_agent.clock.advance(1)
+            rig.bound_agent.requested(Event.ACCEPTED, number=number)
         rig.work.set()
-        await until(lambda: len(rig.home.journal.in_state(State.REPORTED)) == 3)
+        await until(lambda: len(rig.bound_agent.journal.in_state(State.REPORTED)) == 3)
 
     assert rig.collectors.most_at_once == 1
-    acknowledgements = rig.home.client.named("acknowledge")
+    acknowledgements = rig.bound_agent.client.named("acknowledge")
     assert [sent.request_id.int for sent in acknowledgements] == [1, 2, 3]
 
 
@@ -223,14 +225,14 @@ async def test_waiting_requests_and_schedules_share_one_collection(
     rig: ExecutorRig,
 ) -> None:
     for number in range(1, 21):
-        rig.home.requested(Event.ACCEPTED, number=number)
+        rig.bound_agent.requested(Event.ACCEPTED, number=number)
     rig.executor.schedule("network")
     async with running(rig.executor.run):
-        await until(lambda: rig.home.outbox.depth().reports == 21)
+        await until(lambda: rig.bound_agent.outbox.depth().reports == 21)
 
     assert len(rig.collectors.jobs) == 1
     items = []
-    while (item := rig.home.outbox.oldest({i.report_id for i in items})) is not None:
+    while (item := rig.bound_agent.outbox.oldest({i.report_id for i in items})) is not None:
         items.append(item)
     bodies = [json.loads(item.body) for item in items]
     assert len({body["reportId"] for body in bodies}) == 21
@@ -247,101 +249,101 @@ async def test_waiting_requests_and_schedules_share_one_collection(
 async def test_a_minimum_time_passes_between_two_collections_of_one_kind(
     rig: ExecutorRig,
 ) -> None:
-    home, began = rig.home, rig.home.clock.elapsed_s
-    home.requested(Event.ACCEPTED)
+    bound_agent, began = rig.bound_agent, rig.bound_agent.clock.elapsed_s
+    bound_agent.requested(Event.ACCEPTED)
     async with running(rig.executor.run):
-        await until(lambda: home.entry().state is State.REPORTED)
-        assert home.clock.elapsed_s == began, "a first request must not wait"
-        home.requested(Event.ACCEPTED, number=2)
-        home.journal.add(command(3, "application"), home.clock.now())
-        home.journal.move(home.entry(3), Event.ACCEPTED, home.clock.now())
+        await until(lambda: bound_agent.entry().state is State.REPORTED)
+        assert bound_agent.clock.elapsed_s == began, "a first request must not wait"
+        bound_agent.requested(Event.ACCEPTED, number=2)
+        bound_agent.journal.add(command(3, "application"), bound_agent.clock.now())
+        bound_agent.journal.move(bound_agent.entry(3), Event.ACCEPTED, bound_agent.clock.now())
         rig.work.set()
-        await until(lambda: home.entry(3).state is State.REPORTED)
-        assert home.clock.elapsed_s == began, "a request of another kind must not wait"
-        await until(lambda: home.entry(2).state is State.REPORTED)
+        await until(lambda: bound_agent.entry(3).state is State.REPORTED)
+        assert bound_agent.clock.elapsed_s == began, "a request of another kind must not wait"
+        await until(lambda: bound_agent.entry(2).state is State.REPORTED)
 
-    assert home.clock.elapsed_s - began == 10
+    assert bound_agent.clock.elapsed_s - began == 10
 
 
 async def test_a_second_collection_waits_for_pending_acknowledgements(
     rig: ExecutorRig,
 ) -> None:
-    home = rig.home
-    home.requested(Event.ACCEPTED)
+    bound_agent = rig.bound_agent
+    bound_agent.requested(Event.ACCEPTED)
     async with running(rig.executor.run):
-        await until(lambda: home.entry().state is State.REPORTED)
-        home.requested(Event.ACCEPTED, number=2)
-        unacknowledged = home.requested(number=3)
+        await until(lambda: bound_agent.entry().state is State.REPORTED)
+        bound_agent.requested(Event.ACCEPTED, number=2)
+        unacknowledged = bound_agent.requested(number=3)
         rig.work.set()
-        await until(lambda: home.clock.elapsed_s >= 10)
+        await until(lambda: bound_agent.clock.elapsed_s >= 10)
         await settle(10)
-        assert home.entry(2).state is State.ACKNOWLEDGED
-        home.journal.move(unacknowledged, Event.ACCEPTED, home.clock.now())
+        assert bound_agent.entry(2).state is State.ACKNOWLEDGED
+        bound_agent.journal.move(unacknowledged, Event.ACCEPTED, bound_agent.clock.now())
         rig.work.set()
-        await until(lambda: home.entry(2).state is State.REPORTED)
-        await until(lambda: home.entry(3).state is State.REPORTED)
+        await until(lambda: bound_agent.entry(2).state is State.REPORTED)
+        await until(lambda: bound_agent.entry(3).state is State.REPORTED)
         assert len(rig.collectors.jobs) == 2
-        home.requested(Event.ACCEPTED, number=4)
-        home.requested(number=5)  # is never acknowledged
+        bound_agent.requested(Event.ACCEPTED, number=4)
+        bound_agent.requested(number=5)  # is never acknowledged
         rig.work.set()
-        await until(lambda: home.entry(4).state is State.REPORTED)
+        await until(lambda: bound_agent.entry(4).state is State.REPORTED)
 
     assert len(rig.collectors.jobs) == 3
 
 
 async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_path: Path) -> None:
     settings = config(limits={"outbox_max_bytes": 100_000})
-    with harness(tmp_path, limits=settings.limits) as home:
-        rig = rig_in(home, settings)
+    with agent_parts(tmp_path, limits=settings.limits) as bound_agent:
+        rig = rig_in(bound_agent, settings)
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(100))
         rig.collectors.script.append(
             CollectedFacts(replace(good_facts("application"), fields=many))
         )
         for number in range(1, 21):
-            home.journal.add(command(number, "application"), NOW)
-            home.journal.move(home.entry(number), Event.ACCEPTED, NOW)
+            bound_agent.journal.add(command(number, "application"), NOW)
+            bound_agent.journal.move(bound_agent.entry(number), Event.ACCEPTED, NOW)
         largest_bytes = 0
         async with running(rig.executor.run):
             for _ in range(20):
-                await until(lambda: home.outbox.depth().reports > 0)
+                await until(lambda: bound_agent.outbox.depth().reports > 0)
                 await settle(300)
-                home.submitter.apply_limits()
-                largest_bytes = max(largest_bytes, home.outbox.depth().size_bytes)
-                item = home.outbox.oldest()
+                bound_agent.submitter.apply_limits()
+                largest_bytes = max(largest_bytes, bound_agent.outbox.depth().size_bytes)
+                item = bound_agent.outbox.oldest()
                 assert item is not None
-                home.ledger.settle(item, home.clock.now())
+                bound_agent.ledger.settle(item, bound_agent.clock.now())
                 rig.work.set()
         assert 50_000 < largest_bytes <= 100_000
-        assert len(home.journal.in_state(State.SUBMITTED)) == 20
+        assert len(bound_agent.journal.in_state(State.SUBMITTED)) == 20
         assert len(rig.collectors.jobs) == 1
-        assert "reports-dropped" not in home.codes()
+        assert "reports-dropped" not in bound_agent.codes()
 
 
 async def test_requests_without_a_report_stay_acknowledged_after_a_stop(
     rig: ExecutorRig,
 ) -> None:
     for number in range(1, 201):
-        rig.home.requested(Event.ACCEPTED, number=number)
+        rig.bound_agent.requested(Event.ACCEPTED, number=number)
     async with running(rig.executor.run):
-        await until(lambda: rig.home.outbox.depth().reports >= 3)
+        await until(lambda: rig.bound_agent.outbox.depth().reports >= 3)
 
-    reported = len(rig.home.journal.in_state(State.REPORTED))
-    waiting = rig.home.journal.in_state(State.ACKNOWLEDGED)
+    reported = len(rig.bound_agent.journal.in_state(State.REPORTED))
+    waiting = rig.bound_agent.journal.in_state(State.ACKNOWLEDGED)
     assert 3 <= reported < 200
     assert reported + len(waiting) == 200
     assert {entry.attempt for entry in waiting} == {0}
 
 
 async def test_an_identity_longer_than_a_report_may_carry_is_clipped(tmp_path: Path) -> None:
-    with harness(tmp_path) as home:
-        assert home.client.record is not None
-        home.binding_state.adopt(
-            home.client.record.model_copy(update={"organization_id": "ü" * 2000}), "loc-0001"
+    with agent_parts(tmp_path) as bound_agent:
+        assert bound_agent.client.record is not None
+        bound_agent.binding_state.adopt(
+            bound_agent.client.record.model_copy(update={"organization_id": "ü" * 2000}), "loc-0001"
         )
-        rig = rig_in(home, config())
-        home.requested(Event.ACCEPTED)
+        rig = rig_in(bound_agent, config())
+        bound_agent.requested(Event.ACCEPTED)
         async with running(rig.executor.run):
-            await until(lambda: home.entry().state is State.REPORTED)
+            await until(lambda: bound_agent.entry().state is State.REPORTED)
 
         organization_id = rig.report()["report"]["identity"]["organizationId"]
         assert organization_id == "ü" * 1023 + "…"
@@ -352,7 +354,7 @@ async def test_a_scheduled_report_has_no_request(rig: ExecutorRig) -> None:
         await settle()
         rig.executor.schedule("application")
         rig.executor.schedule("application")
-        await until(lambda: rig.home.outbox.depth().reports == 1)
+        await until(lambda: rig.bound_agent.outbox.depth().reports == 1)
         await settle()
 
     report = rig.report()
@@ -364,11 +366,11 @@ async def test_a_scheduled_report_has_no_request(rig: ExecutorRig) -> None:
 
 
 async def test_requests_are_run_before_scheduled_reports(rig: ExecutorRig) -> None:
-    rig.home.requested(Event.ACCEPTED)
+    rig.bound_agent.requested(Event.ACCEPTED)
     rig.executor.schedule("application")
 
     async with running(rig.executor.run):
-        await until(lambda: rig.home.outbox.depth().reports == 2)
+        await until(lambda: rig.bound_agent.outbox.depth().reports == 2)
 
     assert [job.kind for job in rig.collectors.jobs] == ["network", "application"]
 
@@ -376,74 +378,74 @@ async def test_requests_are_run_before_scheduled_reports(rig: ExecutorRig) -> No
 async def test_an_expired_request_is_not_run(rig: ExecutorRig) -> None:
     async with running(rig.executor.run):
         await settle()
-        rig.home.requested(Event.ACCEPTED)
-        rig.home.client.skew = ClockSkew(timedelta(hours=1))
+        rig.bound_agent.requested(Event.ACCEPTED)
+        rig.bound_agent.client.skew = ClockSkew(timedelta(hours=1))
         rig.work.set()
-        await until(lambda: rig.home.entry().state is State.EXPIRED)
+        await until(lambda: rig.bound_agent.entry().state is State.EXPIRED)
 
     assert rig.collectors.jobs == []
 
 
 async def test_a_request_that_was_withdrawn_is_not_run(rig: ExecutorRig) -> None:
-    rig.home.requested(Event.ACCEPTED)
-    rig.home.client.script["acknowledge"].append(Refused(409, None, "withdrawn"))
+    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.bound_agent.client.script["acknowledge"].append(Refused(409, None, "withdrawn"))
 
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REJECTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REJECTED)
 
-    assert rig.home.entry().detail == "withdrawn"
+    assert rig.bound_agent.entry().detail == "withdrawn"
     assert rig.collectors.jobs == []
 
 
 async def test_a_silent_service_does_not_delay_the_collection(rig: ExecutorRig) -> None:
-    rig.home.requested(Event.ACCEPTED)
-    rig.home.client.always["acknowledge"] = TimeoutError()
+    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.bound_agent.client.always["acknowledge"] = TimeoutError()
 
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
 
-    assert not rig.home.entry().running_acknowledged
+    assert not rig.bound_agent.entry().running_acknowledged
 
 
 async def test_collection_without_facts_is_a_failed_report(rig: ExecutorRig) -> None:
-    rig.home.requested(Event.ACCEPTED)
+    rig.bound_agent.requested(Event.ACCEPTED)
     rig.collectors.script.append(no_facts_error())
 
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
 
     report = rig.report()
     assert (report["outcome"], report["failureReason"]) == ("failed", "collection-failed")
     assert report["report"] is None
-    assert rig.home.entry().outcome == "failed"
-    assert rig.home.codes() == {"collector-failed"}
+    assert rig.bound_agent.entry().outcome == "failed"
+    assert rig.bound_agent.codes() == {"collector-failed"}
 
 
 async def test_an_interrupted_collection_is_a_partial_report(rig: ExecutorRig) -> None:
     broken = replace(good_facts("network"), failures=(Failure("collector", "killed"),))
     rig.collectors.script.append(CollectedFacts(broken, "killed"))
-    rig.home.requested(Event.ACCEPTED)
+    rig.bound_agent.requested(Event.ACCEPTED)
 
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
         assert rig.report()["outcome"] == "partial"
-        assert rig.home.codes() == {"collector-failed"}
+        assert rig.bound_agent.codes() == {"collector-failed"}
         rig.executor.schedule("network")
-        await until(lambda: rig.home.outbox.depth().reports == 2)
+        await until(lambda: rig.bound_agent.outbox.depth().reports == 2)
 
-    assert rig.home.codes() == set()
+    assert rig.bound_agent.codes() == set()
 
 
 @pytest.mark.parametrize("kind", ["network", "application"])
 async def test_a_request_of_a_disabled_kind_is_answered_with_a_limited_report(
     tmp_path: Path, kind: Any
 ) -> None:
-    with harness(tmp_path) as home:
-        rig = rig_in(home, config(**{kind: {"enabled": False}}))
-        home.journal.add(command(1, kind), NOW)
-        home.journal.move(home.entry(), Event.ACCEPTED, NOW)
+    with agent_parts(tmp_path) as bound_agent:
+        rig = rig_in(bound_agent, config(**{kind: {"enabled": False}}))
+        bound_agent.journal.add(command(1, kind), NOW)
+        bound_agent.journal.move(bound_agent.entry(), Event.ACCEPTED, NOW)
         async with running(rig.executor.run):
-            await until(lambda: home.entry().state is State.REPORTED)
+            await until(lambda: bound_agent.entry().state is State.REPORTED)
 
         report = rig.report()
         assert rig.collectors.jobs == []
@@ -458,17 +460,17 @@ async def test_a_request_of_a_disabled_kind_is_answered_with_a_limited_report(
 
 
 async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> None:
-    with harness(tmp_path) as home:
-        rig = rig_in(home, config(limits={"max_report_bytes": 10_000}))
+    with agent_parts(tmp_path) as bound_agent:
+        rig = rig_in(bound_agent, config(limits={"max_report_bytes": 10_000}))
         collected = good_facts("application")
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(200))
         rig.collectors.script.append(CollectedFacts(replace(collected, fields=many)))
         async with running(rig.executor.run):
             await settle()
             rig.executor.schedule("application")
-            await until(lambda: home.outbox.depth().reports == 1)
+            await until(lambda: bound_agent.outbox.depth().reports == 1)
 
-        item = home.outbox.oldest()
+        item = bound_agent.outbox.oldest()
         assert item is not None
         assert len(item.body) <= 10_000
         assert item.outcome == "completed"
@@ -479,17 +481,17 @@ async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> N
 async def test_report_that_cannot_be_made_small_enough_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with harness(tmp_path) as home:
-        rig = rig_in(home, config(limits={"max_report_bytes": 10_000}))
+    with agent_parts(tmp_path) as bound_agent:
+        rig = rig_in(bound_agent, config(limits={"max_report_bytes": 10_000}))
         many = tuple(Field("\u20ac" * 1000, "s", "available", "\u20ac" * 1000) for _ in range(9))
         facts = replace(good_facts("application"), fields=many)
         rig.collectors.script.append(CollectedFacts(facts))
         async with running(rig.executor.run):
             await settle()
             rig.executor.schedule("application")
-            await until(lambda: home.outbox.depth().reports == 1)
+            await until(lambda: bound_agent.outbox.depth().reports == 1)
 
-        item = home.outbox.oldest()
+        item = bound_agent.outbox.oldest()
         assert item is not None
         assert item.outcome == "failed"
     assert "the application report is larger than limits.max_report_bytes (10000)" in caplog.text
@@ -501,30 +503,33 @@ async def test_report_that_cannot_be_made_small_enough_is_logged(
 async def test_a_collection_ended_by_a_clean_stop_does_not_count_as_an_attempt(
     rig: ExecutorRig,
 ) -> None:
-    rig.home.requested(Event.ACCEPTED)
+    rig.bound_agent.requested(Event.ACCEPTED)
     rig.collectors.waits_for_release = True
     async with running(rig.executor.run):
         await until(lambda: rig.collectors.at_once == 1)
 
-    entry = rig.home.entry()
+    entry = rig.bound_agent.entry()
     assert (entry.state, entry.attempt) == (State.ACKNOWLEDGED, 0)
-    assert rig.home.outbox.depth().reports == 0
+    assert rig.bound_agent.outbox.depth().reports == 0
     assert rig.status_lines[-1] == IDLE
 
 
 async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
     rig: ExecutorRig,
 ) -> None:
-    rig.home.requested(Event.ACCEPTED)
+    rig.bound_agent.requested(Event.ACCEPTED)
 
     async def never_answer(_: object) -> None:
         await asyncio.Event().wait()
 
-    rig.home.client.always["acknowledge"] = never_answer
+    rig.bound_agent.client.always["acknowledge"] = never_answer
     async with running(rig.executor.run):
         await until(lambda: rig.acknowledged_statuses() == ["running"])
 
-    assert (rig.home.entry().state, rig.home.entry().attempt) == (State.ACKNOWLEDGED, 0)
+    assert (rig.bound_agent.entry().state, rig.bound_agent.entry().attempt) == (
+        State.ACKNOWLEDGED,
+        0,
+    )
     assert rig.collectors.jobs == []
 
 
@@ -556,17 +561,17 @@ async def test_each_journal_row_is_handled_at_the_start(  # noqa: PLR0917
     runs: int,
     outcome: str | None,
 ) -> None:
-    rig.home.requested(*events)
+    rig.bound_agent.requested(*events)
     if is_expired:
-        rig.home.client.skew = ClockSkew(timedelta(hours=1))
+        rig.bound_agent.client.skew = ClockSkew(timedelta(hours=1))
 
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is after)
+        await until(lambda: rig.bound_agent.entry().state is after)
         await settle()
 
-    assert rig.home.entry().state is after
+    assert rig.bound_agent.entry().state is after
     assert len(rig.collectors.jobs) == runs
-    assert rig.home.outbox.depth().reports == (outcome is not None)
+    assert rig.bound_agent.outbox.depth().reports == (outcome is not None)
     if outcome is not None:
         report = rig.report()
         assert report["outcome"] == outcome
@@ -578,11 +583,11 @@ async def test_each_journal_row_is_handled_at_the_start(  # noqa: PLR0917
 async def test_a_stored_report_is_sent_and_not_created_again(
     rig: ExecutorRig,
 ) -> None:
-    rig.home.requested(Event.ACCEPTED)
+    rig.bound_agent.requested(Event.ACCEPTED)
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
     first_report = rig.report()
-    restarted = rig_in(rig.home, config())
+    restarted = rig_in(rig.bound_agent, config())
 
     async with running(restarted.executor.run):
         await settle()
@@ -593,25 +598,25 @@ async def test_a_stored_report_is_sent_and_not_created_again(
 
 
 async def test_requests_are_not_executed_without_a_binding(rig: ExecutorRig) -> None:
-    rig.home.requested(Event.ACCEPTED)
-    rig.home.binding_state.revoke()
+    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.bound_agent.binding_state.revoke()
 
     async with running(rig.executor.run):
         await settle()
         assert rig.collectors.jobs == []
-        rig.home.binding_state.confirm()
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        rig.bound_agent.binding_state.confirm()
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
 
 
 async def test_a_revocation_while_idle_stops_the_work(rig: ExecutorRig) -> None:
     async with running(rig.executor.run):
         await settle()
-        rig.home.binding_state.revoke()
-        rig.home.requested(Event.ACCEPTED)
+        rig.bound_agent.binding_state.revoke()
+        rig.bound_agent.requested(Event.ACCEPTED)
         rig.work.set()
         await settle()
-        first = rig.home.entry().state
-        rig.home.requested(Event.ACCEPTED, number=2)
+        first = rig.bound_agent.entry().state
+        rig.bound_agent.requested(Event.ACCEPTED, number=2)
         rig.work.set()
         await settle()
 
@@ -620,18 +625,18 @@ async def test_a_revocation_while_idle_stops_the_work(rig: ExecutorRig) -> None:
 
 
 async def test_a_finished_request_creates_no_second_report(rig: ExecutorRig) -> None:
-    rig.home.requested(Event.ACCEPTED)
+    rig.bound_agent.requested(Event.ACCEPTED)
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
-    item = rig.home.outbox.oldest()
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+    item = rig.bound_agent.outbox.oldest()
     assert item is not None
-    rig.home.ledger.settle(item, NOW)
+    rig.bound_agent.ledger.settle(item, NOW)
 
     async with running(rig.executor.run):
         await settle()
 
-    assert rig.home.entry().state is State.SUBMITTED
-    assert rig.home.outbox.oldest() is None
+    assert rig.bound_agent.entry().state is State.SUBMITTED
+    assert rig.bound_agent.outbox.oldest() is None
 
 
 async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_once(
@@ -640,7 +645,7 @@ async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_
     """It is a bug if the facts and the job have different kinds. The collection must not be
     repeated without end.
     """
-    rig.home.requested(Event.ACCEPTED)
+    rig.bound_agent.requested(Event.ACCEPTED)
     wrong = CollectedFacts(good_facts("application"))
     rig.collectors.script.extend([wrong, wrong, wrong])
 
@@ -648,7 +653,7 @@ async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_
         with pytest.raises(TypeError, match="returned application facts"):
             await asyncio.wait_for(rig.executor.run(), 5)
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
 
     assert rig.report()["failureReason"] == "execution-interrupted"
 
@@ -656,19 +661,19 @@ async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_
 async def test_a_request_whose_report_cannot_be_stored_is_run_again(
     rig: ExecutorRig,
 ) -> None:
-    rig.home.requested(Event.ACCEPTED)
-    with rig.home.database.transaction(Failpoint.COUNTED) as connection:
+    rig.bound_agent.requested(Event.ACCEPTED)
+    with rig.bound_agent.database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no room'); END"
         )
 
     with pytest.raises(sqlite3.Error, match="no room"):
         await asyncio.wait_for(rig.executor.run(), 5)
-    assert rig.home.entry().state is State.RUNNING
-    with rig.home.database.transaction(Failpoint.COUNTED) as connection:
+    assert rig.bound_agent.entry().state is State.RUNNING
+    with rig.bound_agent.database.transaction(Failpoint.COUNTED) as connection:
         connection.execute("DROP TRIGGER full")
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
 
     assert rig.report()["outcome"] == "completed"
 
@@ -676,11 +681,13 @@ async def test_a_request_whose_report_cannot_be_stored_is_run_again(
 async def test_an_outage_during_the_collection_does_not_prevent_the_report(
     rig: ExecutorRig,
 ) -> None:
-    rig.home.requested(Event.ACCEPTED)
-    rig.home.client.script["acknowledge"].extend([ServiceUnavailable("timeout", "silence")] * 3)
+    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.bound_agent.client.script["acknowledge"].extend(
+        [ServiceUnavailable("timeout", "silence")] * 3
+    )
 
     async with running(rig.executor.run):
-        await until(lambda: rig.home.entry().state is State.REPORTED)
+        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
 
 
 # --------------------------------------------------------------- jobs and payloads
@@ -732,8 +739,10 @@ def test_facts_of_another_kind_raise_an_error(job: Job, kind: str) -> None:
         payload_of(job, good_facts(kind), (), CONTEXT)
 
 
-async def test_a_scheduled_report_without_a_binding_raises_an_error(stranger: Harness) -> None:
-    rig = rig_in(stranger, config())
+async def test_a_scheduled_report_without_a_binding_raises_an_error(
+    unbound_agent: AgentParts,
+) -> None:
+    rig = rig_in(unbound_agent, config())
     collection = rig.executor.collection()
 
     with pytest.raises(RuntimeError, match="needs a binding"):

@@ -25,7 +25,7 @@ from agent.tasks.session.device_session import LONG_POLL_S
 from agent.wire.device_operations import Command
 from tests.fakes.fake_service_client import at_once, for_ever
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
-from tests.unit.agent.tasks.harness import Harness, harness, running, settle, until
+from tests.unit.agent.tasks.agent_parts import AgentParts, agent_parts, running, settle, until
 
 
 def frame(*commands: Command, rejected: tuple[str, ...] = ()) -> Frame:
@@ -44,40 +44,42 @@ def open_stream(*frames: Frame) -> CommandStream:
     return CommandStream(is_stream=True, frames=for_ever(*frames))
 
 
-def received_ids(home: Harness) -> list[int]:
-    return [entry.request_id.int for entry in home.journal.in_state(State.RECEIVED)]
+def received_ids(bound_agent: AgentParts) -> list[int]:
+    return [entry.request_id.int for entry in bound_agent.journal.in_state(State.RECEIVED)]
 
 
 @pytest.mark.parametrize("answer", [poll_reply, ending_stream, open_stream])
-async def test_received_commands_are_stored_in_the_journal(home: Harness, answer: object) -> None:
-    home.client.script["onCommands"].append(
+async def test_received_commands_are_stored_in_the_journal(
+    bound_agent: AgentParts, answer: object
+) -> None:
+    bound_agent.client.script["onCommands"].append(
         answer(frame(command(1), command(2)), frame(), frame(command(3)))  # type: ignore[operator]
     )
 
-    async with running(home.receiver.run):
-        await until(lambda: home.receiver.received == 3)
+    async with running(bound_agent.receiver.run):
+        await until(lambda: bound_agent.receiver.received == 3)
 
-    assert received_ids(home) == [1, 2, 3]
-    assert home.receiver.ignored == 0
-    assert home.codes() == set()
+    assert received_ids(bound_agent) == [1, 2, 3]
+    assert bound_agent.receiver.ignored == 0
+    assert bound_agent.codes() == set()
 
 
-async def test_a_repeated_command_is_stored_once(home: Harness) -> None:
+async def test_a_repeated_command_is_stored_once(bound_agent: AgentParts) -> None:
     for _ in range(3):
-        home.receiver.process(frame(command(1)))
+        bound_agent.receiver.process(frame(command(1)))
 
-    assert home.receiver.received == 1
-    assert received_ids(home) == [1]
+    assert bound_agent.receiver.received == 1
+    assert received_ids(bound_agent) == [1]
 
 
 async def test_a_request_whose_acknowledgement_was_lost_waits_to_be_acknowledged_again(
-    home: Harness,
+    bound_agent: AgentParts,
 ) -> None:
-    home.requested(Event.ACCEPTED)
+    bound_agent.requested(Event.ACCEPTED)
 
-    home.receiver.process(frame(command(1)))
+    bound_agent.receiver.process(frame(command(1)))
 
-    assert home.entry().state is State.RECEIVED
+    assert bound_agent.entry().state is State.RECEIVED
 
 
 STARTED = (Event.ACCEPTED, Event.STARTED)
@@ -102,72 +104,78 @@ SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
     ],
 )
 async def test_a_known_request_never_runs_again_and_a_lost_acknowledgement_is_repeated(
-    home: Harness, events: tuple[Event, ...], status: str, expected: list[str]
+    bound_agent: AgentParts, events: tuple[Event, ...], status: str, expected: list[str]
 ) -> None:
-    before = home.requested(*events)
+    before = bound_agent.requested(*events)
 
     if before.state is State.RECEIVED:
-        home.receiver.process(frame(command(1).model_copy(update={"status": status})))
-        assert home.entry() == before
+        bound_agent.receiver.process(frame(command(1).model_copy(update={"status": status})))
+        assert bound_agent.entry() == before
         return
-    async with running(home.acknowledger.run):
+    async with running(bound_agent.acknowledger.run):
         await settle()
         for _ in range(5):
-            home.receiver.process(frame(command(1).model_copy(update={"status": status})))
+            bound_agent.receiver.process(frame(command(1).model_copy(update={"status": status})))
             await settle()
 
-    assert home.entry() == before
-    assert [sent.status for sent in home.client.named("acknowledge")] == expected
-    assert home.receiver.received == 0
+    assert bound_agent.entry() == before
+    assert [sent.status for sent in bound_agent.client.named("acknowledge")] == expected
+    assert bound_agent.receiver.received == 0
 
 
-async def test_a_request_delivered_repeatedly_is_acknowledged_once_a_minute(home: Harness) -> None:
-    home.requested(*SUBMITTED)
-    async with running(home.acknowledger.run):
+async def test_a_request_delivered_repeatedly_is_acknowledged_once_a_minute(
+    bound_agent: AgentParts,
+) -> None:
+    bound_agent.requested(*SUBMITTED)
+    async with running(bound_agent.acknowledger.run):
         for _ in range(600):
-            home.receiver.process(frame(command(1)))
+            bound_agent.receiver.process(frame(command(1)))
             await settle(5)
-            home.clock.advance(1)
+            bound_agent.clock.advance(1)
 
-    assert len(home.client.named("acknowledge")) == 10
+    assert len(bound_agent.client.named("acknowledge")) == 10
 
 
-async def test_a_refused_repeated_acknowledgement_causes_no_recheck(home: Harness) -> None:
-    home.requested(*SUBMITTED)
-    home.client.always["acknowledge"] = Refused(409, None, "finished")
-    async with running(home.acknowledger.run, home.enrollment.run):
-        home.receiver.process(frame(command(1)))
-        await until(lambda: len(home.client.named("acknowledge")) == 1)
+async def test_a_refused_repeated_acknowledgement_causes_no_recheck(
+    bound_agent: AgentParts,
+) -> None:
+    bound_agent.requested(*SUBMITTED)
+    bound_agent.client.always["acknowledge"] = Refused(409, None, "finished")
+    async with running(bound_agent.acknowledger.run, bound_agent.enrollment.run):
+        bound_agent.receiver.process(frame(command(1)))
+        await until(lambda: len(bound_agent.client.named("acknowledge")) == 1)
         await settle()
 
-    assert len(home.client.named("current")) == 1, "the only recheck must be the one at the start"
-    assert home.entry().state is State.SUBMITTED
+    assert len(bound_agent.client.named("current")) == 1, (
+        "the only recheck must be the one at the start"
+    )
+    assert bound_agent.entry().state is State.SUBMITTED
 
 
-async def test_commands_for_other_bindings_are_counted_and_ignored(home: Harness) -> None:
-    home.receiver.process(frame(command(1, binding_id=OTHER_BINDING), command(2)))
+async def test_commands_for_other_bindings_are_counted_and_ignored(bound_agent: AgentParts) -> None:
+    bound_agent.receiver.process(frame(command(1, binding_id=OTHER_BINDING), command(2)))
 
-    assert received_ids(home) == [2]
-    assert (home.receiver.for_others, home.receiver.ignored) == (1, 1)
-    assert home.codes() == set()
+    assert received_ids(bound_agent) == [2]
+    assert (bound_agent.receiver.for_others, bound_agent.receiver.ignored) == (1, 1)
+    assert bound_agent.codes() == set()
 
 
-async def test_unreadable_commands_are_counted_and_reported_once(home: Harness) -> None:
+async def test_unreadable_commands_are_counted_and_reported_once(bound_agent: AgentParts) -> None:
     for number in range(100):
-        home.receiver.process(frame(command(2), rejected=(f"kind: unknown {number}",)))
+        bound_agent.receiver.process(frame(command(2), rejected=(f"kind: unknown {number}",)))
 
-    assert (home.receiver.unreadable, home.receiver.ignored) == (100, 100)
-    (problem,) = home.health.problems()
+    assert (bound_agent.receiver.unreadable, bound_agent.receiver.ignored) == (100, 100)
+    (problem,) = bound_agent.health.problems()
     assert problem.code == "commands-unreadable"
     assert problem.detail == "the first entry: kind: unknown 0"
-    assert home.changes == 1
+    assert bound_agent.changes == 1
 
 
-async def test_an_expired_command_is_counted_and_not_stored(home: Harness) -> None:
-    home.receiver.process(frame(command(1, expires_at=home.clock.now())))
+async def test_an_expired_command_is_counted_and_not_stored(bound_agent: AgentParts) -> None:
+    bound_agent.receiver.process(frame(command(1, expires_at=bound_agent.clock.now())))
 
-    assert home.journal.get(UUID(int=1)) is None
-    assert (home.receiver.expired, home.receiver.received) == (1, 0)
+    assert bound_agent.journal.get(UUID(int=1)) is None
+    assert (bound_agent.receiver.expired, bound_agent.receiver.received) == (1, 0)
 
 
 REFUSALS: list[ServiceError] = [
@@ -181,19 +189,19 @@ REFUSALS: list[ServiceError] = [
 
 @pytest.mark.parametrize("error", REFUSALS, ids=[str(e) for e in REFUSALS])
 async def test_a_refused_stream_is_replaced_by_polling_and_tried_again(
-    home: Harness, error: ServiceError
+    bound_agent: AgentParts, error: ServiceError
 ) -> None:
-    home.client.always["onCommands"] = lambda stream: error if stream else poll_reply()
-    home.clock.limit_s = 1500
-    async with running(home.receiver.run):
-        await home.clock.is_at_limit.wait()
+    bound_agent.client.always["onCommands"] = lambda stream: error if stream else poll_reply()
+    bound_agent.clock.limit_s = 1500
+    async with running(bound_agent.receiver.run):
+        await bound_agent.clock.is_at_limit.wait()
 
-    requests = home.client.named("onCommands")
+    requests = bound_agent.client.named("onCommands")
     assert requests[:2] == [True, False], "polling must start at once"
     assert 2 <= requests.count(True) <= 4
     assert requests.count(False) >= 80
-    assert home.receiver.delivery == "poll"
-    assert home.codes() == set()
+    assert bound_agent.receiver.delivery == "poll"
+    assert bound_agent.codes() == set()
 
 
 @pytest.mark.parametrize(
@@ -204,63 +212,63 @@ async def test_a_refused_stream_is_replaced_by_polling_and_tried_again(
 async def test_the_delivery_is_unknown_after_calls_for_commands_fail(
     tmp_path: Path, error: ServiceError
 ) -> None:
-    with harness(tmp_path, delivery="stream") as home:
-        home.client.script["onCommands"].extend([ending_stream(), error])
-        home.client.always["onCommands"] = error
-        home.clock.limit_s = 60
-        async with running(home.receiver.run):
-            await home.clock.is_at_limit.wait()
+    with agent_parts(tmp_path, delivery="stream") as bound_agent:
+        bound_agent.client.script["onCommands"].extend([ending_stream(), error])
+        bound_agent.client.always["onCommands"] = error
+        bound_agent.clock.limit_s = 60
+        async with running(bound_agent.receiver.run):
+            await bound_agent.clock.is_at_limit.wait()
 
-        assert home.receiver.delivery is None
+        assert bound_agent.receiver.delivery is None
 
 
 async def test_delivery_by_stream_never_polls(tmp_path: Path) -> None:
-    with harness(tmp_path, delivery="stream") as home:
-        home.client.always["onCommands"] = ServiceUnavailable("server-error", "503")
-        home.clock.limit_s = 600
-        async with running(home.receiver.run):
-            await home.clock.is_at_limit.wait()
+    with agent_parts(tmp_path, delivery="stream") as bound_agent:
+        bound_agent.client.always["onCommands"] = ServiceUnavailable("server-error", "503")
+        bound_agent.clock.limit_s = 600
+        async with running(bound_agent.receiver.run):
+            await bound_agent.clock.is_at_limit.wait()
 
-        assert set(home.client.named("onCommands")) == {True}
-        assert home.breaker.is_up
-        assert home.codes() == {"server-error"}
+        assert set(bound_agent.client.named("onCommands")) == {True}
+        assert bound_agent.breaker.is_up
+        assert bound_agent.codes() == {"server-error"}
 
 
-async def test_a_stream_of_unreadable_commands_is_closed(home: Harness) -> None:
+async def test_a_stream_of_unreadable_commands_is_closed(bound_agent: AgentParts) -> None:
     def garbage() -> CommandStream:
         return open_stream(*[frame(rejected=("no",) * 17) for _ in range(UNREADABLE_MAX)])
 
-    home.client.always["onCommands"] = lambda _: garbage()
-    async with running(home.receiver.run):
-        await until(lambda: len(home.client.named("onCommands")) == 7)
+    bound_agent.client.always["onCommands"] = lambda _: garbage()
+    async with running(bound_agent.receiver.run):
+        await until(lambda: len(bound_agent.client.named("onCommands")) == 7)
 
-    assert home.receiver.unreadable == 6 * (UNREADABLE_MAX + 1), (
+    assert bound_agent.receiver.unreadable == 6 * (UNREADABLE_MAX + 1), (
         "exactly three frames of each stream must be read"
     )
-    assert home.clock.elapsed_s >= 4 + 8 + 16 + 32
-    assert home.codes() == {"commands-unreadable"}
+    assert bound_agent.clock.elapsed_s >= 4 + 8 + 16 + 32
+    assert bound_agent.codes() == {"commands-unreadable"}
 
 
-async def test_a_received_command_wakes_the_acknowledger(home: Harness) -> None:
-    async with running(home.acknowledger.run):
+async def test_a_received_command_wakes_the_acknowledger(bound_agent: AgentParts) -> None:
+    async with running(bound_agent.acknowledger.run):
         await settle()
-        home.receiver.process(frame(command(1)))
-        await until(lambda: home.entry().state is State.ACKNOWLEDGED)
+        bound_agent.receiver.process(frame(command(1)))
+        await until(lambda: bound_agent.entry().state is State.ACKNOWLEDGED)
 
-    assert home.client.named("acknowledge")[0].binding_id == BINDING
+    assert bound_agent.client.named("acknowledge")[0].binding_id == BINDING
 
 
 async def test_poll_intervals_differ_by_at_most_a_tenth_from_the_configured_interval(
-    home: Harness,
+    bound_agent: AgentParts,
 ) -> None:
-    home.clock.limit_s = 600
-    async with running(home.receiver.run):
-        await home.clock.is_at_limit.wait()
+    bound_agent.clock.limit_s = 600
+    async with running(bound_agent.receiver.run):
+        await bound_agent.clock.is_at_limit.wait()
 
-    assert all(15 * 0.9 <= wait <= 15 * 1.1 for wait in home.clock.slept)
-    assert len(set(home.clock.slept)) > 10, "the intervals must differ from each other"
-    assert home.receiver.delivery == "poll"
-    assert home.client.open_streams == 0
+    assert all(15 * 0.9 <= wait <= 15 * 1.1 for wait in bound_agent.clock.slept)
+    assert len(set(bound_agent.clock.slept)) > 10, "the intervals must differ from each other"
+    assert bound_agent.receiver.delivery == "poll"
+    assert bound_agent.client.open_streams == 0
 
 
 @pytest.mark.parametrize(
@@ -269,208 +277,216 @@ async def test_poll_intervals_differ_by_at_most_a_tenth_from_the_configured_inte
 async def test_receiver_requests_the_configured_delivery(
     tmp_path: Path, delivery: str, is_stream: bool
 ) -> None:
-    with harness(tmp_path, delivery=delivery) as home:
-        async with running(home.receiver.run):
-            await until(lambda: bool(home.client.calls))
+    with agent_parts(tmp_path, delivery=delivery) as bound_agent:
+        async with running(bound_agent.receiver.run):
+            await until(lambda: bool(bound_agent.client.calls))
 
-        assert home.client.calls[0] == ("onCommands", is_stream)
+        assert bound_agent.client.calls[0] == ("onCommands", is_stream)
 
 
-async def test_streams_that_end_at_once_are_reopened_with_growing_delays(home: Harness) -> None:
-    home.client.always["onCommands"] = lambda _: ending_stream()
-    home.clock.limit_s = 600
-    async with running(home.receiver.run):
-        await home.clock.is_at_limit.wait()
+async def test_streams_that_end_at_once_are_reopened_with_growing_delays(
+    bound_agent: AgentParts,
+) -> None:
+    bound_agent.client.always["onCommands"] = lambda _: ending_stream()
+    bound_agent.clock.limit_s = 600
+    async with running(bound_agent.receiver.run):
+        await bound_agent.clock.is_at_limit.wait()
 
-    waits = home.clock.slept
+    waits = bound_agent.clock.slept
     for wait, most in zip(waits, (0.5, 1, 2, 4, 8, 15, 15), strict=False):
         assert most / 2 <= wait <= most
     assert len([True for wait in waits if wait < 7.5]) <= 6
-    assert home.receiver.delivery == "stream"
+    assert bound_agent.receiver.delivery == "stream"
 
 
-async def test_a_poll_between_streams_resets_the_delay(home: Harness) -> None:
+async def test_a_poll_between_streams_resets_the_delay(bound_agent: AgentParts) -> None:
     answers = [*[ending_stream() for _ in range(5)], poll_reply(), ending_stream(), open_stream()]
-    home.client.script["onCommands"].extend(answers)
-    async with running(home.receiver.run):
-        await until(lambda: len(home.clock.slept) == 7)
+    bound_agent.client.script["onCommands"].extend(answers)
+    async with running(bound_agent.receiver.run):
+        await until(lambda: len(bound_agent.clock.slept) == 7)
 
-    assert home.clock.slept[4] >= 4
-    assert home.clock.slept[6] <= 0.5
+    assert bound_agent.clock.slept[4] >= 4
+    assert bound_agent.clock.slept[6] <= 0.5
 
 
-async def test_a_stream_that_was_open_for_an_hour_is_opened_again_at_once(home: Harness) -> None:
+async def test_a_stream_that_was_open_for_an_hour_is_opened_again_at_once(
+    bound_agent: AgentParts,
+) -> None:
     def wait_an_hour(_: object) -> CommandStream:
-        home.clock.advance(3600)
+        bound_agent.clock.advance(3600)
         return ending_stream()
 
-    home.client.always["onCommands"] = wait_an_hour
-    async with running(home.receiver.run):
-        await until(lambda: len(home.clock.slept) >= 20)
+    bound_agent.client.always["onCommands"] = wait_an_hour
+    async with running(bound_agent.receiver.run):
+        await until(lambda: len(bound_agent.clock.slept) >= 20)
 
-    assert all(wait <= 0.5 for wait in home.clock.slept[:20])
+    assert all(wait <= 0.5 for wait in bound_agent.clock.slept[:20])
 
 
 async def test_reconnects_of_streams_that_ended_together_are_spread_over_the_requested_time(
-    home: Harness,
+    bound_agent: AgentParts,
 ) -> None:
     def wait_an_hour(_: object) -> CommandStream:
-        home.clock.advance(3600)
+        bound_agent.clock.advance(3600)
         return ending_stream(Frame(reconnect_s=40))
 
-    home.client.always["onCommands"] = wait_an_hour
-    async with running(home.receiver.run):
-        await until(lambda: len(home.clock.slept) >= 40)
+    bound_agent.client.always["onCommands"] = wait_an_hour
+    async with running(bound_agent.receiver.run):
+        await until(lambda: len(bound_agent.clock.slept) >= 40)
 
-    assert max(home.clock.slept) > 30
-    assert min(home.clock.slept) < 10
-    assert all(wait <= 40 for wait in home.clock.slept)
-
-
-async def test_a_stream_that_the_agent_renews_is_opened_again_at_once(home: Harness) -> None:
-    home.breaker.set_reconnect_time(60)
-    home.client.always["onCommands"] = lambda _: open_stream()
-    async with running(home.receiver.run):
-        await until(lambda: len(home.client.calls) >= 5)
-
-    assert home.clock.elapsed_s <= 4 * (STREAM_RENEWED_AFTER_S * 1.2 + 0.5)
-    assert [wait for wait in home.clock.slept if 0.5 < wait < STREAM_RENEWED_AFTER_S] == []
+    assert max(bound_agent.clock.slept) > 30
+    assert min(bound_agent.clock.slept) < 10
+    assert all(wait <= 40 for wait in bound_agent.clock.slept)
 
 
-async def test_commands_received_before_a_stream_breaks_are_kept(home: Harness) -> None:
+async def test_a_stream_that_the_agent_renews_is_opened_again_at_once(
+    bound_agent: AgentParts,
+) -> None:
+    bound_agent.breaker.set_reconnect_time(60)
+    bound_agent.client.always["onCommands"] = lambda _: open_stream()
+    async with running(bound_agent.receiver.run):
+        await until(lambda: len(bound_agent.client.calls) >= 5)
+
+    assert bound_agent.clock.elapsed_s <= 4 * (STREAM_RENEWED_AFTER_S * 1.2 + 0.5)
+    assert [wait for wait in bound_agent.clock.slept if 0.5 < wait < STREAM_RENEWED_AFTER_S] == []
+
+
+async def test_commands_received_before_a_stream_breaks_are_kept(bound_agent: AgentParts) -> None:
     broken = ending_stream(frame(command(1)), ServiceUnavailable("connection-lost", "cut"))
-    home.client.script["onCommands"].extend([broken, ending_stream(frame(command(2)))])
+    bound_agent.client.script["onCommands"].extend([broken, ending_stream(frame(command(2)))])
 
-    async with running(home.receiver.run):
-        await until(lambda: home.receiver.received == 2)
+    async with running(bound_agent.receiver.run):
+        await until(lambda: bound_agent.receiver.received == 2)
 
-    assert received_ids(home) == [1, 2]
-    assert home.breaker.is_up
+    assert received_ids(bound_agent) == [1, 2]
+    assert bound_agent.breaker.is_up
 
 
-async def test_no_long_poll_is_sent_during_an_outage(home: Harness) -> None:
+async def test_no_long_poll_is_sent_during_an_outage(bound_agent: AgentParts) -> None:
     """During an outage, one call at a time tests whether the service replies, and the other calls
     wait for its result. The call that tests must not be a long poll.
     """
-    home.client.script["onCommands"].extend(
+    bound_agent.client.script["onCommands"].extend(
         [poll_reply(), ServiceUnavailable("timeout", "silence"), poll_reply()]
     )
 
-    async with running(home.receiver.run):
-        await until(lambda: len(home.client.answer_timeouts_s) >= 4)
+    async with running(bound_agent.receiver.run):
+        await until(lambda: len(bound_agent.client.answer_timeouts_s) >= 4)
 
-    assert home.client.answer_timeouts_s[:4] == [LONG_POLL_S, LONG_POLL_S, None, LONG_POLL_S]
+    assert bound_agent.client.answer_timeouts_s[:4] == [LONG_POLL_S, LONG_POLL_S, None, LONG_POLL_S]
 
 
-async def test_commands_are_received_after_an_outage(home: Harness) -> None:
-    home.client.script["onCommands"].extend(
+async def test_commands_are_received_after_an_outage(bound_agent: AgentParts) -> None:
+    bound_agent.client.script["onCommands"].extend(
         [ServiceUnavailable("timeout", "silence")] * 4 + [poll_reply(frame(command(1)))]
     )
 
-    async with running(home.receiver.run):
-        await until(lambda: home.receiver.received == 1)
+    async with running(bound_agent.receiver.run):
+        await until(lambda: bound_agent.receiver.received == 1)
 
-    assert home.codes() == set()
+    assert bound_agent.codes() == set()
 
 
 @pytest.mark.parametrize(
     "error", [Refused(403, None, "no"), BodyRejected(400, "no"), BodyTooLarge("no")]
 )
-async def test_polling_slows_down_after_refusals(home: Harness, error: ServiceError) -> None:
-    home.client.always["onCommands"] = error
-    home.clock.limit_s = 600
-    async with running(home.receiver.run, home.enrollment.run):
-        await home.clock.is_at_limit.wait()
+async def test_polling_slows_down_after_refusals(
+    bound_agent: AgentParts, error: ServiceError
+) -> None:
+    bound_agent.client.always["onCommands"] = error
+    bound_agent.clock.limit_s = 600
+    async with running(bound_agent.receiver.run, bound_agent.enrollment.run):
+        await bound_agent.clock.is_at_limit.wait()
 
-    assert len(home.client.calls) <= 30 * 10
-    assert len(home.client.named("onCommands")) <= 15, "the intervals must grow"
+    assert len(bound_agent.client.calls) <= 30 * 10
+    assert len(bound_agent.client.named("onCommands")) <= 15, "the intervals must grow"
     if isinstance(error, Refused):
-        assert len(home.client.named("current")) > 5, "each refusal must request a recheck"
+        assert len(bound_agent.client.named("current")) > 5, "each refusal must request a recheck"
 
 
-async def test_commands_are_not_received_without_a_binding(stranger: Harness) -> None:
-    async with running(stranger.receiver.run):
+async def test_commands_are_not_received_without_a_binding(unbound_agent: AgentParts) -> None:
+    async with running(unbound_agent.receiver.run):
         await settle()
 
-    assert stranger.client.calls == []
+    assert unbound_agent.client.calls == []
 
 
-async def test_the_stream_of_a_lost_binding_is_closed(home: Harness) -> None:
-    home.client.always["onCommands"] = lambda _: open_stream()
-    async with running(home.receiver.run):
-        await until(lambda: home.client.open_streams == 1)
-        home.clock.limit_s = home.clock.elapsed_s + 60
-        home.binding_state.revoke()
-        await until(lambda: home.client.open_streams == 0)
+async def test_the_stream_of_a_lost_binding_is_closed(bound_agent: AgentParts) -> None:
+    bound_agent.client.always["onCommands"] = lambda _: open_stream()
+    async with running(bound_agent.receiver.run):
+        await until(lambda: bound_agent.client.open_streams == 1)
+        bound_agent.clock.limit_s = bound_agent.clock.elapsed_s + 60
+        bound_agent.binding_state.revoke()
+        await until(lambda: bound_agent.client.open_streams == 0)
         await settle()
-        assert len(home.client.calls) == 1, "a revoked device must not open a stream"
-        home.binding_state.confirm()
-        await until(lambda: home.client.open_streams == 1)
+        assert len(bound_agent.client.calls) == 1, "a revoked device must not open a stream"
+        bound_agent.binding_state.confirm()
+        await until(lambda: bound_agent.client.open_streams == 1)
 
-    assert len(home.client.calls) == 2
-    assert home.client.open_streams == 0
+    assert len(bound_agent.client.calls) == 2
+    assert bound_agent.client.open_streams == 0
 
 
-async def test_an_unexpected_error_of_a_stream_is_raised(home: Harness) -> None:
-    home.client.always["onCommands"] = lambda _: ending_stream(KeyError("a bug"))
+async def test_an_unexpected_error_of_a_stream_is_raised(bound_agent: AgentParts) -> None:
+    bound_agent.client.always["onCommands"] = lambda _: ending_stream(KeyError("a bug"))
 
     with pytest.raises(KeyError):
-        await home.receiver.run()
+        await bound_agent.receiver.run()
 
-    assert home.client.open_streams == 0
-
-
-async def test_an_old_stream_is_renewed(home: Harness) -> None:
-    home.client.always["onCommands"] = lambda _: open_stream()
-    async with running(home.receiver.run):
-        await until(lambda: len(home.client.calls) >= 3)
-
-    assert home.clock.elapsed_s >= 2 * STREAM_RENEWED_AFTER_S
-    assert home.client.open_streams == 0
+    assert bound_agent.client.open_streams == 0
 
 
-async def test_reconnect_replaces_the_stream_at_once(home: Harness) -> None:
-    home.client.always["onCommands"] = lambda _: open_stream()
-    async with running(home.receiver.run):
-        await until(lambda: home.client.open_streams == 1)
-        home.clock.limit_s = home.clock.elapsed_s + 60
-        home.receiver.reconnect()
-        await until(lambda: len(home.client.calls) == 2)
+async def test_an_old_stream_is_renewed(bound_agent: AgentParts) -> None:
+    bound_agent.client.always["onCommands"] = lambda _: open_stream()
+    async with running(bound_agent.receiver.run):
+        await until(lambda: len(bound_agent.client.calls) >= 3)
+
+    assert bound_agent.clock.elapsed_s >= 2 * STREAM_RENEWED_AFTER_S
+    assert bound_agent.client.open_streams == 0
 
 
-async def test_repeatedly_broken_streams_set_a_condition(home: Harness) -> None:
+async def test_reconnect_replaces_the_stream_at_once(bound_agent: AgentParts) -> None:
+    bound_agent.client.always["onCommands"] = lambda _: open_stream()
+    async with running(bound_agent.receiver.run):
+        await until(lambda: bound_agent.client.open_streams == 1)
+        bound_agent.clock.limit_s = bound_agent.clock.elapsed_s + 60
+        bound_agent.receiver.reconnect()
+        await until(lambda: len(bound_agent.client.calls) == 2)
+
+
+async def test_repeatedly_broken_streams_set_a_condition(bound_agent: AgentParts) -> None:
     cut = ServiceUnavailable("connection-lost", "cut")
-    home.client.script["onCommands"].extend([ending_stream(cut) for _ in range(10)])
+    bound_agent.client.script["onCommands"].extend([ending_stream(cut) for _ in range(10)])
 
-    async with running(home.receiver.run):
-        await until(lambda: "stream-broken" in home.codes())
-        await until(lambda: "stream-broken" not in home.codes())
-
-
-async def test_rejections_set_a_condition_until_a_call_succeeds(home: Harness) -> None:
-    home.client.script["onCommands"].extend([BodyRejected(400, "no")] * 3)
-
-    async with running(home.receiver.run):
-        await until(lambda: "commands-rejected" in home.codes())
-        await until(lambda: "commands-rejected" not in home.codes())
+    async with running(bound_agent.receiver.run):
+        await until(lambda: "stream-broken" in bound_agent.codes())
+        await until(lambda: "stream-broken" not in bound_agent.codes())
 
 
-async def test_flood_of_requests_is_refused_and_sets_a_condition(home: Harness) -> None:
-    with home.database.transaction(Failpoint.REQUEST_ADDED) as connection:
+async def test_rejections_set_a_condition_until_a_call_succeeds(bound_agent: AgentParts) -> None:
+    bound_agent.client.script["onCommands"].extend([BodyRejected(400, "no")] * 3)
+
+    async with running(bound_agent.receiver.run):
+        await until(lambda: "commands-rejected" in bound_agent.codes())
+        await until(lambda: "commands-rejected" not in bound_agent.codes())
+
+
+async def test_flood_of_requests_is_refused_and_sets_a_condition(bound_agent: AgentParts) -> None:
+    with bound_agent.database.transaction(Failpoint.REQUEST_ADDED) as connection:
         connection.executemany(
             "INSERT INTO requests (request_id, binding_id, kind, expires_at, state, received_at,"
             " updated_at) VALUES (?, ?, 'network', ?, 'received', ?, ?)",
             [
-                (str(UUID(int=n)), str(BINDING), *[home.clock.now().isoformat()] * 3)
+                (str(UUID(int=n)), str(BINDING), *[bound_agent.clock.now().isoformat()] * 3)
                 for n in range(UNFINISHED_MAX)
             ],
         )
 
-    home.receiver.process(frame(command(999_999), command(1)))
+    bound_agent.receiver.process(frame(command(999_999), command(1)))
 
-    assert home.journal.get(UUID(int=999_999)) is None
-    assert home.codes() == {"requests-flooding"}
-    home.journal.move(home.entry(1), Event.REFUSED, home.clock.now())
-    home.receiver.process(frame(command(999_999)))
-    assert home.journal.get(UUID(int=999_999)) is not None
-    assert home.codes() == set()
+    assert bound_agent.journal.get(UUID(int=999_999)) is None
+    assert bound_agent.codes() == {"requests-flooding"}
+    bound_agent.journal.move(bound_agent.entry(1), Event.REFUSED, bound_agent.clock.now())
+    bound_agent.receiver.process(frame(command(999_999)))
+    assert bound_agent.journal.get(UUID(int=999_999)) is not None
+    assert bound_agent.codes() == set()

@@ -26,7 +26,7 @@ from agent.tasks.timekeeper import watch_clocks
 from agent.wire.sd_notify import Notifier
 from agent.wire.vocabulary import Kind
 from tests.fakes.fake_clock import FakeClock
-from tests.unit.agent.tasks.harness import Harness, running, settle, until
+from tests.unit.agent.tasks.agent_parts import AgentParts, running, settle, until
 
 STATUS = DaemonStatus(
     version="0.1.0", pid=1, phase="running", started_at="", written_at="", config_path=None
@@ -281,19 +281,19 @@ class FakeDisk(StateDirectory):
         return self.free_space_bytes
 
 
-async def test_scheduled_reports_stop_when_disk_space_is_scarce(home: Harness) -> None:
-    disk, requested_kinds = FakeDisk(home.state.path), []
-    floor = DiskFloor(disk, home.health, requested_kinds.append)
+async def test_scheduled_reports_stop_when_disk_space_is_scarce(bound_agent: AgentParts) -> None:
+    disk, requested_kinds = FakeDisk(bound_agent.state.path), []
+    floor = DiskFloor(disk, bound_agent.health, requested_kinds.append)
 
     floor.start_or_skip("network")
     floor.start_or_skip("application")
     assert requested_kinds == []
-    (problem,) = home.health.problems()
+    (problem,) = bound_agent.health.problems()
     assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, scheduled reports skipped: 2"
 
     disk.free_space_bytes = DISK_FLOOR_BYTES
     floor.start_or_skip("network")
     assert requested_kinds == ["network"]
-    assert home.codes() == set()
-    assert home.state.free_bytes() > 0
+    assert bound_agent.codes() == set()
+    assert bound_agent.state.free_bytes() > 0

@@ -32,7 +32,7 @@ from tests.fakes.fake_service_client import FakeServiceClient
 from tests.unit.agent.samples import BASE_URL, command, config, record
 
 
-class Harness:
+class AgentParts:
     """All objects that the tasks need. With ``bound``, the device has a confirmed binding.
 
     ``changes`` counts the changes of the health board, and ``executor_wakes`` how often the
@@ -143,12 +143,12 @@ class Harness:
 
 
 @contextlib.contextmanager
-def harness(path: Path, **changes: object) -> Iterator[Harness]:
-    home = Harness(path, **changes)  # type: ignore[arg-type]
+def agent_parts(path: Path, **changes: object) -> Iterator[AgentParts]:
+    bound_agent = AgentParts(path, **changes)  # type: ignore[arg-type]
     try:
-        yield home
+        yield bound_agent
     finally:
-        home.database.close()
+        bound_agent.database.close()
 
 
 @contextlib.asynccontextmanager
