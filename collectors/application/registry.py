@@ -44,15 +44,15 @@ _NO_PRESSURE = pressure.read_pressure.unsupported(
 
 
 def sources_for(
-    platform: str, job: ApplicationJob, ask_drive: smart.AskDrive = smart.read_health
+    platform: str, job: ApplicationJob, query_drive: smart.QueryDrive = smart.read_health
 ) -> Sources:
     """Return the sources of ``platform`` (a value of sys.platform).
 
     The facts of a snapshot have the order of their sources. The last source has the keys that only
-    other platforms can fill, with the status "unsupported". ``ask_drive`` reads the SMART health of
-    a drive; only Linux uses it.
+    other platforms can fill, with the status "unsupported". ``query_drive`` reads the SMART health
+    of a drive; only Linux uses it.
     """
-    linux = linux_sources(job, ask_drive=ask_drive)
+    linux = linux_sources(job, query_drive=query_drive)
     other_sources = {"darwin": macos_sources(job), "win32": windows_sources(job)}
     own_sources = other_sources.get(platform, linux)
     own_keys = {key for source in own_sources for key in source.keys}
@@ -78,7 +78,7 @@ def sources_before_confinement(platform: str, job: ApplicationJob) -> Sources:
 
 
 def linux_sources(
-    job: ApplicationJob, root: Path = Path("/"), ask_drive: smart.AskDrive = smart.read_health
+    job: ApplicationJob, root: Path = Path("/"), query_drive: smart.QueryDrive = smart.read_health
 ) -> Sources:
     """Return the sources of Linux. ``root`` is the directory that has proc, sys, etc and run."""
     return (
@@ -94,7 +94,7 @@ def linux_sources(
         *_RESOURCES,
         power.read_power.bind(root),
         disk_space.read_disk_space.bind(partial(mounts.read_mounts, root)),
-        drives.read_drives.bind(root, ask_drive=ask_drive),
+        drives.read_drives.bind(root, query_drive=query_drive),
         interfaces.read_interfaces.bind(partial(links.read_links, root)),
         resolver.read_resolver.bind(partial(resolver.read_servers, root), job.service_url),
         service_probe.read_service.bind(job.service_url, job.has_proxy),

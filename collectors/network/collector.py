@@ -210,7 +210,7 @@ class _Collection:
         If the scan starts earlier, the query needs a second connection, after a pause of a second.
         """
         ends_s = time.monotonic() + _IPP_QUERIES_WAIT_S
-        while not (discoveries.asks_ipp_at_once or queries.done() or self._is_over()):
+        while not (discoveries.queries_ipp_at_once or queries.done() or self._is_over()):
             if time.monotonic() >= ends_s:
                 break
             time.sleep(_SHORT_POLL_S)
@@ -412,7 +412,7 @@ class _Collection:
             return ()
         own = collected.local.own_addresses
         targets = snmp_targets(collected.known or (), collected.scan.hosts, own)
-        return self._sources.ask_snmp(targets, community, self._deadline_s, self._run)
+        return self._sources.query_snmp(targets, community, self._deadline_s, self._run)
 
     # ------------------------------------------------------------------ bounds and failures
 

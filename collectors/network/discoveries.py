@@ -59,7 +59,7 @@ class Discoveries:
     _ports: list[OpenPort] = field(default_factory=list)
     _waiting: list[OpenPort] = field(default_factory=list)
     _queues: Mapping[tuple[str, int], Queues] | None = None
-    _is_asking: bool = False
+    _is_querying: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add_host(self, address: str) -> None:
@@ -81,7 +81,7 @@ class Discoveries:
                 return
             self._seen.add((address, port))
             must_wait = port == IPP_PORT and self._queues is None
-            if must_wait or not self._is_asking:
+            if must_wait or not self._is_querying:
                 open_port.close()
                 open_port = replace(open_port, connection=None)
             (self._waiting if must_wait else self._ports).append(open_port)
@@ -93,24 +93,24 @@ class Discoveries:
             self._ports += self._waiting
             self._waiting.clear()
 
-    def begin_asking(self) -> None:
+    def begin_queries(self) -> None:
         """Declare that the caller takes the ports from now on, and closes their connections."""
         with self._lock:
-            self._is_asking = True
+            self._is_querying = True
 
-    def end_asking(self) -> None:
+    def end_queries(self) -> None:
         """Declare that no more ports are queried. Closes the connections of the remaining ports."""
         with self._lock:
-            self._is_asking = False
+            self._is_querying = False
             for port in self._ports:
                 port.close()
             self._ports = [replace(port, connection=None) for port in self._ports]
 
     @property
-    def asks_ipp_at_once(self) -> bool:
+    def queries_ipp_at_once(self) -> bool:
         """Whether an IPP port is queried as soon as it is added, over its connection."""
         with self._lock:
-            return self._is_asking and self._queues is not None
+            return self._is_querying and self._queues is not None
 
     def hosts(self) -> tuple[str, ...]:
         with self._lock:

@@ -82,9 +82,9 @@ class Sources:
 
         return enrich(discoveries, interfaces, deadline_s, run)
 
-    def ask_snmp(
+    def query_snmp(
         self, targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run
     ) -> tuple[Evidence, ...]:
-        from collectors.network.questions.snmp import ask_snmp
+        from collectors.network.questions.snmp import query_snmp
 
-        return ask_snmp(targets, community, deadline_s, run)
+        return query_snmp(targets, community, deadline_s, run)

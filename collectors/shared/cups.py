@@ -40,7 +40,7 @@ class CupsServer:
     port: int = _PORT
 
 
-def ask_cups(
+def query_cups(
     ipp_request: bytes, deadline_s: float, environ: Mapping[str, str] = os.environ
 ) -> ipp.Response:
     """Send an encoded request to the first server that answers it, and return the reply.
@@ -53,7 +53,7 @@ def ask_cups(
     is_socket_there = False
     for server in cups_servers(environ, sys.platform):
         try:
-            return _ask(server, ipp_request, deadline_s)
+            return _query(server, ipp_request, deadline_s)
         except FileNotFoundError:
             continue
         except ConnectionRefusedError:
@@ -75,7 +75,7 @@ def cups_servers(environ: Mapping[str, str], platform: str) -> tuple[CupsServer,
     return (CupsServer(path=_SOCKETS.get(platform, _DEFAULT_SOCKET)), CupsServer())
 
 
-def _ask(server: CupsServer, ipp_request: bytes, deadline_s: float) -> ipp.Response:
+def _query(server: CupsServer, ipp_request: bytes, deadline_s: float) -> ipp.Response:
     try:
         response = ipp.decode_response(_post(server, ipp_request, deadline_s))
     except TimeoutError:

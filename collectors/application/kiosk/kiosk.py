@@ -22,16 +22,16 @@ VISIBILITY_TIMEOUT_S: Final = 0.4
 def read_kiosk(url: str, deadline: Deadline) -> Reading:
     """Return the 34 browser fields of the contract. Raises Unreadable with the reason."""
 
-    def ask(page: PageSession) -> Reading:
+    def query(page: PageSession) -> Reading:
         return Reading(parse_values(evaluate(page, main_frame(page), build_expression(BROWSER))))
 
-    return read_visible_page(url, deadline, ask)
+    return read_visible_page(url, deadline, query)
 
 
 def read_visible_page(
-    url: str, deadline: Deadline, ask: Callable[[PageSession], Reading]
+    url: str, deadline: Deadline, query: Callable[[PageSession], Reading]
 ) -> Reading:
-    """Return the facts that ``ask`` reads from the visible page.
+    """Return the facts that ``query`` reads from the visible page.
 
     Raises:
         Unreadable: The browser did not reply, or its reply could not be used.
@@ -39,7 +39,7 @@ def read_visible_page(
     try:
         address = parse_debug_url(url)
         with PageSession(address, _page_on_screen(address, deadline), deadline) as page:
-            return ask(page)
+            return query(page)
     except ConnectionRefusedError:
         raise Unreadable("collection-failed", "no browser listens at kiosk_debug_url") from None
     except TimeoutError:

@@ -20,7 +20,7 @@ _TARGET_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
     """Return the ids of the open pages. Raises OSError or ValueError."""
-    return parse_page_ids(_ask(address, deadline))
+    return parse_page_ids(_query(address, deadline))
 
 
 def parse_page_ids(body: bytes) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def parse_page_ids(body: bytes) -> tuple[str, ...]:
     return tuple(valid)[:TARGETS_MAX]
 
 
-def _ask(address: DebugAddress, deadline: Deadline) -> bytes:
+def _query(address: DebugAddress, deadline: Deadline) -> bytes:
     """Return the body of a complete reply with status 200.
 
     Raises OSError or ValueError. The messages never quote data that the peer sent.

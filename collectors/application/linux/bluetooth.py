@@ -16,17 +16,19 @@ SOURCE: Final = "BlueZ"
 _PERSONAL_ICONS: Final = ("phone", "computer", "modem", "audio-head")
 
 
-def ask_bluez(deadline: Deadline) -> Objects:
+def query_bluez(deadline: Deadline) -> Objects:
     return managed_objects("org.bluez", "/", deadline)
 
 
 @source("bluetooth", SOURCE, *BLUETOOTH_KEYS)
-def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_bluez) -> Reading:
+def read_bluetooth(
+    deadline: Deadline, query: Callable[[Deadline], Objects] = query_bluez
+) -> Reading:
     """Read the paired devices, and whether the radio is on.
 
     Raises Unreadable if BlueZ does not provide them.
     """
-    objects = ask(deadline)
+    objects = query(deadline)
     devices = parse_bluez(objects)
     is_on = any(
         interfaces.get("org.bluez.Adapter1", {}).get("Powered") is True

@@ -43,7 +43,7 @@ Health = dict[str, str]
 """The SMART verdict, good or failing, by device name (``sda``)."""
 
 
-def ask_udisks(deadline: Deadline) -> Objects:
+def query_udisks(deadline: Deadline) -> Objects:
     return managed_objects(_UDISKS, "/org/freedesktop/UDisks2", deadline)
 
 
@@ -51,16 +51,16 @@ def ask_udisks(deadline: Deadline) -> Objects:
 def read_drives(
     deadline: Deadline,
     root: Path,
-    ask: Callable[[Deadline], Objects] = ask_udisks,
-    ask_drive: smart.AskDrive = smart.read_health,
+    query: Callable[[Deadline], Objects] = query_udisks,
+    query_drive: smart.QueryDrive = smart.read_health,
 ) -> Reading:
     entries = _drives(root)
     drives = entries[:DRIVES_MAX]
     fields = [available("disk.drives", SOURCE, tuple(p.name for p in entries))]
-    known_health = _known_health(ask, deadline) if drives else {}
+    known_health = _known_health(query, deadline) if drives else {}
     for entry in drives:
         fields += drive_fields(entry)
-        fields.append(_health(entry.name, known_health, ask_drive, deadline))
+        fields.append(_health(entry.name, known_health, query_drive, deadline))
     limitations = left_out(len(entries), DRIVES_MAX, "drives", NO_DETAILS)
     return Reading(tuple(fields), limitations=limitations)
 
@@ -150,31 +150,31 @@ def _device_name(value: object) -> str | None:
     return text.rstrip("\0").removeprefix("/dev/") or None
 
 
-def _known_health(ask: Callable[[Deadline], Objects], deadline: Deadline) -> Health | Unreadable:
+def _known_health(query: Callable[[Deadline], Objects], deadline: Deadline) -> Health | Unreadable:
     """Return the SMART verdicts of UDisks2, or the reason why it could not be queried."""
     try:
-        return parse_udisks(ask(deadline.sooner(UDISKS_S)))
+        return parse_udisks(query(deadline.sooner(UDISKS_S)))
     except (Unreadable, OSError, ValueError) as error:
         return Unreadable(*status_of(error))
 
 
 def _health(
-    name: str, known_health: Health | Unreadable, ask_drive: smart.AskDrive, deadline: Deadline
+    name: str, known_health: Health | Unreadable, query_drive: smart.QueryDrive, deadline: Deadline
 ) -> Field:
     key = f"disk.drive.{name}.health"
     if isinstance(known_health, Unreadable):
         if known_health.status not in {"not-applicable", "unsupported"}:
             return absent(key, "UDisks2", known_health.status, known_health.reason)
-        return _ask_health(key, name, ask_drive, deadline)
+        return _query_health(key, name, query_drive, deadline)
     reason = "UDisks2 has no SMART verdict of the drive"
     return fact(key, "UDisks2", known_health.get(name), reason)
 
 
-def _ask_health(key: str, name: str, ask_drive: smart.AskDrive, deadline: Deadline) -> Field:
+def _query_health(key: str, name: str, query_drive: smart.QueryDrive, deadline: Deadline) -> Field:
     """Query the drive with smartctl. Virtual drives and memory cards have no SMART verdict."""
     if not name.startswith(_SMART_PREFIXES):
         return absent(key, smart.SOURCE, "unsupported", "the drive has no SMART verdict")
     try:
-        return available(key, smart.SOURCE, ask_drive(name, deadline))
+        return available(key, smart.SOURCE, query_drive(name, deadline))
     except (Unreadable, OSError, ValueError) as error:
         return absent(key, smart.SOURCE, *status_of(error))

@@ -19,7 +19,7 @@ _AT_REST = re.compile(r"Device is in (?:STANDBY|SLEEP|LOW[ -]POWER)\b")
 _NOT_OPENED: Final = 0x02
 """Bit of the exit status: the device could not be opened."""
 
-AskDrive = Callable[[str, Deadline], str]
+QueryDrive = Callable[[str, Deadline], str]
 """Returns ``good`` or ``failing`` for a device name such as ``sda``, before the deadline.
 
 Raises Unreadable, OSError or ValueError.
@@ -34,7 +34,7 @@ def read_health(device: str, deadline: Deadline) -> str:
     return parse_health(run_command(_command(device), deadline.at).data)
 
 
-def start_checks(devices: Iterable[str]) -> AskDrive:
+def start_checks(devices: Iterable[str]) -> QueryDrive:
     """Start smartctl for each drive. Return a function that waits for the result of one drive.
 
     smartctl must open the drive. A process that can open a drive can read all files on it, so a

@@ -39,13 +39,13 @@ def get_packet(name: str, deadline: Deadline) -> Output:
 def read_dhcp(
     names: Iterable[str],
     deadline: Deadline,
-    ask: GetPacket = get_packet,
+    query: GetPacket = get_packet,
     leases: Path = LEASES,
 ) -> dict[str, Dhcp]:
     dhcp_by_name = {}
     for name in names:
         try:
-            dhcp_by_name[name] = parse_packet(ask(name, deadline), leases)
+            dhcp_by_name[name] = parse_packet(query(name, deadline), leases)
         except (OSError, ValueError) as error:
             status, reason = status_of(error)
             dhcp_by_name[name] = Dhcp(status=status, reason=reason)

@@ -111,8 +111,8 @@ def _locale(preferences: Path) -> str | None:
 
 @source("clock", "ntp_adjtime", *clock.read_clock.keys)
 def read_clock(deadline: Deadline) -> Reading:
-    ask = partial(clock.adjtimex, "ntp_adjtime")
-    return clock.read_clock(deadline, Path("/"), ask, system_setter="timed")
+    query = partial(clock.adjtimex, "ntp_adjtime")
+    return clock.read_clock(deadline, Path("/"), query, system_setter="timed")
 
 
 @source(

@@ -80,7 +80,7 @@ def adjtimex(call: str = ADJTIMEX) -> tuple[int, Timex]:
 def read_clock(
     _: Deadline,
     root: Path,
-    ask: Callable[[], tuple[int, Timex]] = adjtimex,
+    query: Callable[[], tuple[int, Timex]] = adjtimex,
     system_setter: str | None = None,
 ) -> Fields:
     """Read the clock.
@@ -89,7 +89,7 @@ def read_clock(
     report to the kernel that the clock is synchronised.
     """
     try:
-        state, figures = ask()
+        state, figures = query()
     except (OSError, AttributeError) as error:
         status, reason = status_of(error)
         mark = root / "run/systemd/timesync/synchronized"

@@ -91,11 +91,11 @@ collection-failed, and an `Unreadable` has a reason and a status of its own."""
 def read_disk_space(
     deadline: Deadline,
     read_mounts: Callable[[], Sequence[Mount]],
-    ask: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
+    query: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
 ) -> Reading:
     all_mounts = tuple(read_mounts())
     first_mounts = all_mounts[:MOUNTS_MAX]
-    measure = ask or (space_by_psutil if sys.platform == "win32" else space_by_df)
+    measure = query or (space_by_psutil if sys.platform == "win32" else space_by_df)
     answers = measure(first_mounts, deadline.sooner(SPACE_S))
     fields = [available("disk.mounts", "mount table", tuple(map(_name, first_mounts)))]
     for mount in first_mounts:

@@ -12,7 +12,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.source import Reading, Unreadable, available, fact, left_out, source
 from collectors.contract import Field
 from collectors.shared import ipp
-from collectors.shared.cups import NotRunning, ask_cups
+from collectors.shared.cups import NotRunning, query_cups
 from collectors.shared.print_jobs import JOBS_REQUEST, QUEUE_NAME_MAX, Job, parse_jobs
 from collectors.shared.text import clean_text
 
@@ -39,7 +39,7 @@ class Queue:
     reasons: tuple[str, ...]
 
 
-Ask = Callable[[bytes, float], ipp.Response]
+Query = Callable[[bytes, float], ipp.Response]
 """Sends an IPP request and returns the response. The deadline is a time of the monotonic clock."""
 
 
@@ -51,12 +51,12 @@ Ask = Callable[[bytes, float], ipp.Response]
     "printqueue.stuckJobs",
     "printqueue.oldestJobSeconds",
 )
-def read_print_queues(deadline: Deadline, ask: Ask = ask_cups) -> Reading:
+def read_print_queues(deadline: Deadline, query: Query = query_cups) -> Reading:
     """Read the queues and their jobs. Raises Unreadable or OSError if CUPS cannot be queried."""
     printers = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_REQUESTED_ATTRIBUTES)
     try:
-        queues = parse_queues(ask(printers, deadline.at))
-        return queue_reading(queues, parse_jobs(ask(JOBS_REQUEST, deadline.at), time.time()))
+        queues = parse_queues(query(printers, deadline.at))
+        return queue_reading(queues, parse_jobs(query(JOBS_REQUEST, deadline.at), time.time()))
     except NotRunning as error:
         raise Unreadable("not-applicable", "no print spooler (CUPS) runs here") from error
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from collectors.contract import Interface, NetworkJob, Run, SourceState
 from collectors.network.mdns.announcers import SOURCES_MAX, LinkRecords
-from collectors.network.mdns.direct import HOSTS_MAX, ask_directly
+from collectors.network.mdns.direct import HOSTS_MAX, query_directly
 from collectors.network.mdns.records import Quota, service_type_of
 from collectors.network.mdns.services import select_services
 from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, Session, Watch
@@ -88,12 +88,12 @@ def browse(
         open_watches = [watch for watch in watches if watch.link.sockets]
         session = Session(open_watches, types, schedule or QuerySchedule(), read_neighbours)
         end = session.listen(deadline_s, run)
-        ask = partial(ask_directly, types=types, deadline_s=deadline_s, run=run)
+        query = partial(query_directly, types=types, deadline_s=deadline_s, run=run)
         terminals = terminals_of(expectations(job.devices, job.learned))
-        direct = _DirectQueries(read_neighbours, identifiers, job.exclude, ask, terminals)
+        direct = _DirectQueries(read_neighbours, identifiers, job.exclude, query, terminals)
         limitations: list[str] = []
         for watch in open_watches:
-            if text := direct.ask_if_crowded(watch, end):
+            if text := direct.query_if_crowded(watch, end):
                 limitations.append(text)
             else:
                 direct.confirm_names(watch, end)
@@ -129,16 +129,16 @@ class _DirectQueries:
         read_neighbours: ReadNeighbours,
         identifiers: Callable[[], PrinterIdentifiers],
         exclude: Sequence[str],
-        ask: Callable[..., int],
+        query: Callable[..., int],
         terminals: PaymentTerminals,
     ) -> None:
         self._read_neighbours = read_neighbours
         self._identifiers = identifiers
         self._excluded = parse_networks(exclude)
-        self._ask = ask
+        self._query = query
         self._terminals = terminals
 
-    def ask_if_crowded(self, watch: Watch, end: End) -> str | None:
+    def query_if_crowded(self, watch: Watch, end: End) -> str | None:
         """Query each host of a link if packets were lost there, or too much was announced.
 
         Returns a limitation for the report, or None if no host was queried.
@@ -147,7 +147,7 @@ class _DirectQueries:
         hosts = self._hosts(watch.link) if is_crowded and end != "cancelled" else []
         if not hosts:
             return None
-        answered = self._ask(watch.records, hosts)
+        answered = self._query(watch.records, hosts)
         return (
             f"mDNS: not all packets on {watch.link.name} could be sent or read, so the hosts were"
             f" queried one by one: {answered:,} of {len(hosts):,} answered"
@@ -161,14 +161,14 @@ class _DirectQueries:
         """
         if end != "settled" or watch.has_received or not self._identifiers().has_mdns_name:
             return False
-        return self._ask(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
+        return self._query(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
 
     def confirm_names(self, watch: Watch, end: End) -> None:
         """Query the hosts from whose addresses several of their host names were announced."""
         addresses = watch.records.addresses_with_several_names()
         if addresses and end != "cancelled":
             hosts = [host for host in self._hosts(watch.link) if host in addresses]
-            self._ask(watch.records, hosts, confirms=True)
+            self._query(watch.records, hosts, confirms=True)
 
     def _hosts(self, link: LinkSockets) -> list[str]:
         """Return the link's IPv4 addresses from the neighbour table, those of printers first."""

@@ -47,7 +47,7 @@ Store = Callable[[str, Iterable[Record]], None]
 """Stores the records that a host sent in an answer."""
 
 
-def ask_directly(
+def query_directly(
     records: LinkRecords,
     hosts: Sequence[str],
     types: Sequence[str],

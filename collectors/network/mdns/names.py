@@ -29,7 +29,7 @@ PARSED_PER_HOST_MAX = 32
 OpenLink = Callable[[Interface], LinkSockets | None]
 
 
-def ask_names(
+def query_names(
     interfaces: Sequence[Interface],
     discoveries: Discoveries,
     deadline_s: float,
@@ -52,7 +52,7 @@ def ask_names(
     names = _Names(links)
     try:
         if links:
-            names.ask_and_listen(discoveries, deadline_s, run)
+            names.query_and_listen(discoveries, deadline_s, run)
     finally:
         for link in opened:
             link.close()
@@ -69,7 +69,7 @@ class _Names:
         self._tries: dict[str, int] = {}
         self._sent_at_s: dict[str, float] = {}
 
-    def ask_and_listen(self, discoveries: Discoveries, deadline_s: float, run: Run) -> None:
+    def query_and_listen(self, discoveries: Discoveries, deadline_s: float, run: Run) -> None:
         next_s = 0.0
         with selectors.DefaultSelector() as selector:
             for link in self._links:
@@ -80,7 +80,7 @@ class _Names:
                 # in between could be missed.
                 is_complete = discoveries.is_complete
                 self._add_addresses(discoveries.hosts())
-                if now >= next_s and self._ask(now, rounds=1 if is_complete else ROUNDS):
+                if now >= next_s and self._query(now, rounds=1 if is_complete else ROUNDS):
                     next_s = now + _BATCH_INTERVAL_S
                 if is_complete and not self._is_waiting(now):
                     return
@@ -105,7 +105,7 @@ class _Names:
             if name not in self._answers.names
         )
 
-    def _ask(self, now: float, rounds: int) -> bool:
+    def _query(self, now: float, rounds: int) -> bool:
         """Query the hosts whose next query is due, each at most ``rounds`` times.
 
         Returns whether there were any.

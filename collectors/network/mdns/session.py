@@ -146,14 +146,14 @@ class Session:
             if now >= deadline_s:
                 return "deadline"
             if now >= next_round_s:
-                self._ask_round()
+                self._query_round()
                 is_first = self._rounds == 1
                 next_round_s = now + (
                     schedule.second_round_s if is_first else schedule.round_interval_s
                 )
                 self._last_news_s = max(self._last_news_s, now)
             if now >= next_resolve_s:
-                self._ask_missing(now)
+                self._query_missing(now)
                 next_resolve_s = now + schedule.resolve_interval_s
             until = min(deadline_s, next_round_s, next_resolve_s, now + _TURN_S)
             if self._is_settled(now) or self._has_queued_packets:
@@ -197,7 +197,7 @@ class Session:
             if time.monotonic() >= ends_s:
                 return
 
-    def _ask_round(self) -> None:
+    def _query_round(self) -> None:
         self._rounds += 1
         if any(watch.records.is_overloaded for watch in self._watches):
             with suppress(OSError):
@@ -237,7 +237,7 @@ class Session:
         for start in range(0, len(unanswered), TYPES_PER_PACKET):
             yield from question_packets(unanswered[start : start + TYPES_PER_PACKET])
 
-    def _ask_missing(self, now: float) -> None:
+    def _query_missing(self, now: float) -> None:
         """Send the due questions for missing records. The session goes on while any are left."""
         for watch in self._watches:
             due, is_pending = due_questions(watch, now, self._schedule.resolve_after_s)

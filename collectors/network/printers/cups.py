@@ -15,7 +15,7 @@ from collectors.network.printers.device_uri import DeviceUri, parse_device_uri
 from collectors.network.printers.lpstat import read_lpstat
 from collectors.shared import ipp
 from collectors.shared.addresses import join_host_port
-from collectors.shared.cups import NotRunning, ask_cups
+from collectors.shared.cups import NotRunning, query_cups
 from collectors.shared.print_jobs import JOBS_REQUEST, parse_jobs
 from collectors.shared.text import clean_text
 
@@ -57,7 +57,7 @@ def read_cups_printers(
     """
     request = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_ATTRIBUTES)
     try:
-        response = ask_cups(request, deadline_s, environ)
+        response = query_cups(request, deadline_s, environ)
         return _bounded(_with_jobs(queue_printers(response), response, deadline_s, environ))
     except NotRunning as error:
         if not error.is_socket_there and not queues_file.exists():
@@ -130,7 +130,7 @@ def _with_jobs(
     if not any(group.integer("queued-job-count") for group in response.printers):
         return printers
     try:
-        jobs = parse_jobs(ask_cups(JOBS_REQUEST, deadline_s, environ), time.time())
+        jobs = parse_jobs(query_cups(JOBS_REQUEST, deadline_s, environ), time.time())
     except OSError:
         return printers  # the queues are returned without their jobs
     stopped = {printer.id.removeprefix("cups:") for printer in printers if printer.is_queue_stopped}

@@ -37,7 +37,7 @@ _SAFE_PATH = re.compile(r"[A-Za-z0-9._~%/+-]{1,255}")
 _PATH_CHARACTERS = "/:@+,;=&!$'()*~"  # not percent-encoded in a path (RFC 3986, section 3.3)
 
 
-async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
+async def query_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
     """Query the queues of a port. The caller limits the time.
 
     The queues that this machine prints to and the announced queues are queried first. If no queue
@@ -56,12 +56,12 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
         if queue not in known_queues and (announced or has_answer):
             break
         try:
-            reply = await _ask(open_port, queue, is_tls=is_tls)
+            reply = await _query(open_port, queue, is_tls=is_tls)
             # The scan's connection is used for the first query only.
             open_port = replace(open_port, connection=None)
             if reply.status == _UPGRADE_REQUIRED and not is_tls:
                 is_tls = True
-                reply = await _ask(open_port, queue, is_tls=True)
+                reply = await _query(open_port, queue, is_tls=True)
         except (OSError, HttpError):
             break
         spooler = spooler or _spooler(reply)
@@ -98,7 +98,7 @@ def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:
     )
 
 
-async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
+async def _query(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
     host = join_host_port(open_port.address, open_port.port)
     scheme = "ipps" if is_tls else "ipp"
     question = ipp.encode_request(

@@ -16,14 +16,14 @@ from typing import Final, Literal
 from collectors.contract import Failure, Interface, Run
 from collectors.network.discoveries import Discoveries, OpenPort
 from collectors.network.mdns.names import ADDRESSES_MAX as NAMES_MAX
-from collectors.network.mdns.names import ask_names
+from collectors.network.mdns.names import query_names
 from collectors.network.observations import Enrichment, Evidence, HostName
-from collectors.network.questions.ipp import ask_ipp
-from collectors.network.questions.web import ask_web
+from collectors.network.questions.ipp import query_ipp
+from collectors.network.questions.web import query_web
 from collectors.shared.addresses import PRINT_PORTS
 
 Question = Literal["ipp", "web", "web-tls"]
-Ask = Callable[[OpenPort, Question], Awaitable[tuple[Evidence, ...]]]
+Query = Callable[[OpenPort, Question], Awaitable[tuple[Evidence, ...]]]
 
 ALLOWED: Final[dict[int, Question]] = {
     631: "ipp",
@@ -56,7 +56,7 @@ def enrich(
     interfaces: Sequence[Interface],
     deadline_s: float,
     run: Run,
-    ask: Ask | None = None,
+    query: Query | None = None,
 ) -> Enrichment:
     """Query each host and port as soon as the scan finds it. Return the answers.
 
@@ -65,14 +65,14 @@ def enrich(
     If ``interfaces`` is empty, no names are queried. Errors of the network or of hosts are not
     raised.
     """
-    asker = _Asker(deadline_s, run, ask or _ask)
-    hostnames = asyncio.run(asker.ask_all(discoveries, interfaces))
+    asker = _Querier(deadline_s, run, query or _query)
+    hostnames = asyncio.run(asker.query_all(discoveries, interfaces))
     host_count = len(discoveries.hosts()) if interfaces else 0
     limitations = _limitations(asker.excess_count, asker.unqueried_count, host_count)
     return Enrichment(tuple(asker.evidence), hostnames, tuple(asker.failures), limitations)
 
 
-class _Asker:
+class _Querier:
     """Queries many hosts at once, but only a few ports of each host at once.
 
     ``unqueried_count`` is the number of ports that were not queried before the deadline, and
@@ -80,14 +80,14 @@ class _Asker:
     question timed out.
     """
 
-    def __init__(self, deadline_s: float, run: Run, ask: Ask) -> None:
+    def __init__(self, deadline_s: float, run: Run, query: Query) -> None:
         self.excess_count = 0
         self.unqueried_count = 0
         self.evidence: list[Evidence] = []
         self.failures: list[Failure] = []
         self._deadline_s = deadline_s
         self._run = run
-        self._ask = ask
+        self._query = query
         self._done = 0
         self._accepted: Counter[Question] = Counter()
         self._ports_at_once: defaultdict[str, asyncio.Semaphore] = defaultdict(
@@ -97,18 +97,18 @@ class _Asker:
         self._at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
         self._pending: set[asyncio.Task[None]] = set()
 
-    async def ask_all(
+    async def query_all(
         self, discoveries: Discoveries, interfaces: Sequence[Interface]
     ) -> tuple[HostName, ...]:
         """Query all hosts and ports until the discoveries are complete. Returns the host names."""
         names = asyncio.create_task(
-            asyncio.to_thread(ask_names, interfaces, discoveries, self._deadline_s, self._run)
+            asyncio.to_thread(query_names, interfaces, discoveries, self._deadline_s, self._run)
         )
-        discoveries.begin_asking()
+        discoveries.begin_queries()
         try:
-            await self._ask_discovered(discoveries)
+            await self._query_discovered(discoveries)
         finally:
-            discoveries.end_asking()
+            discoveries.end_queries()
         # These ports are not queried any more. They are only counted.
         self._accept((*discoveries.take_ports(), *discoveries.take_waiting()))
         self.unqueried_count = self._accepted.total() - self._done
@@ -117,7 +117,7 @@ class _Asker:
         await asyncio.gather(*self._pending, return_exceptions=True)
         return await names
 
-    async def _ask_discovered(self, discoveries: Discoveries) -> None:
+    async def _query_discovered(self, discoveries: Discoveries) -> None:
         while not self._run.cancelled and time.monotonic() < self._deadline_s:
             # Read before the ports are taken: a port that is added in between is taken next time.
             is_complete = discoveries.is_complete
@@ -128,7 +128,7 @@ class _Asker:
 
     def _begin(self, ports: Iterable[OpenPort]) -> None:
         for target in self._accept(ports):
-            task = asyncio.create_task(self._ask_port(target))
+            task = asyncio.create_task(self._query_port(target))
             self._pending.add(task)
             task.add_done_callback(partial(self._end, target))
 
@@ -153,7 +153,7 @@ class _Asker:
             accepted.append(entry)
         return accepted
 
-    async def _ask_port(self, open_port: OpenPort) -> None:
+    async def _query_port(self, open_port: OpenPort) -> None:
         """Query one port. After a timeout, no further web pages of the host are requested."""
         question, host = ALLOWED[open_port.port], open_port.address
         is_connected = open_port.connection is not None
@@ -166,7 +166,7 @@ class _Asker:
             if question == "ipp" or host not in self._silent:
                 try:
                     async with asyncio.timeout(QUESTION_TIME_S[question]):
-                        self.evidence.extend(await self._ask(open_port, question))
+                        self.evidence.extend(await self._query(open_port, question))
                 except TimeoutError:
                     self._silent.add(host)
                 except Exception as error:  # noqa: BLE001 - the boundary of one question
@@ -182,10 +182,10 @@ class _Asker:
             )
 
 
-async def _ask(open_port: OpenPort, question: Question) -> tuple[Evidence, ...]:
+async def _query(open_port: OpenPort, question: Question) -> tuple[Evidence, ...]:
     if question == "ipp":
-        return await ask_ipp(open_port)
-    return await ask_web(open_port, is_tls=question == "web-tls")
+        return await query_ipp(open_port)
+    return await query_web(open_port, is_tls=question == "web-tls")
 
 
 def _limitations(excess_count: int, unqueried_count: int, host_count: int) -> tuple[str, ...]:

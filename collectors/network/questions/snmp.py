@@ -53,7 +53,7 @@ _ERROR_BITS: Final = (  # RFC 2790, in the words of IPP's printer-state-reasons
 _V2C = api.PROTOCOL_MODULES[api.SNMP_VERSION_2C]
 
 
-def ask_snmp(
+def query_snmp(
     targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run, *, port: int = PORT
 ) -> tuple[Evidence, ...]:
     """Query each target once, all at the same time. Returns the answers.

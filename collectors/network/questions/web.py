@@ -14,7 +14,7 @@ BODY_MAX_BYTES = 64 * 1024
 _HP_MODEL = re.compile(r"HP HTTP Server; (?:Hewlett-Packard )?(HP .+?)(?: - \w+)?;")
 
 
-async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
+async def query_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
     """Request "/" and return the evidence in the reply, or (). The caller sets a time-out."""
     host = join_host_port(open_port.address, open_port.port)
     request = HttpRequest("GET", host, "/", (("Accept", "text/html"),))

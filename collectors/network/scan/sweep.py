@@ -71,7 +71,7 @@ class Sweep:
 
     Hosts and open ports are added to ``discoveries`` as they are found. Print ports are added when
     all ports of their host are done. If IPP queries are sent at once
-    (`Discoveries.asks_ipp_at_once`), the IPP port is the last print port that is tried, and is
+    (`Discoveries.queries_ipp_at_once`), the IPP port is the last print port that is tried, and is
     added together with its connection. A host in ``terminals`` is only resolved.
 
     ``_direct`` are the targets to which the sweep connects without resolving them first.
@@ -305,7 +305,7 @@ class Sweep:
             ports,
             abandon_when_silent=is_doubtful,
             tries=self._tries,
-            ipp_last=self._discoveries.asks_ipp_at_once,
+            ipp_last=self._discoveries.queries_ipp_at_once,
         )
         host = SweptHost(target, probes)
         self._hosts[target.address] = host
@@ -331,15 +331,15 @@ class Sweep:
         address = host.target.address
         if port not in PRINT_PORTS:
             self._discoveries.add_port(address, port, now)
-        elif port == IPP_PORT and self._can_ask_ipp(host):
+        elif port == IPP_PORT and self._can_query_ipp(host):
             self._discoveries.add_port(address, port, now, self._network.take(address, port))
         else:
             host.open_print_ports[port] = now
 
-    def _can_ask_ipp(self, host: SweptHost) -> bool:
+    def _can_query_ipp(self, host: SweptHost) -> bool:
         """Return whether an IPP query can be sent now. First all other print ports of the host must
         be done, because the query uses the only connection that some printers accept."""
-        return self._discoveries.asks_ipp_at_once and host.probes.is_done_with_print_ports
+        return self._discoveries.queries_ipp_at_once and host.probes.is_done_with_print_ports
 
     def _result(self, ended_early: bool) -> SweepResult:
         return SweepResult(

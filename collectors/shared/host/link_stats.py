@@ -20,7 +20,7 @@ _REQUEST: Final = struct.Struct("=16s5iQ")
 _STATUS: Final = 3
 _VALID, _ACTIVE = 1, 2  # net/if_media.h: IFM_AVALID, IFM_ACTIVE
 
-AskMedia = Callable[[bytes], bytes]
+QueryMedia = Callable[[bytes], bytes]
 
 
 def read_link_stats() -> "Mapping[str, psutil._ntp.snicstats]":
@@ -35,17 +35,17 @@ def read_link_stats() -> "Mapping[str, psutil._ntp.snicstats]":
 
 
 def with_carriers(
-    stats: "Mapping[str, psutil._ntp.snicstats]", ask: AskMedia
+    stats: "Mapping[str, psutil._ntp.snicstats]", query: QueryMedia
 ) -> "Mapping[str, psutil._ntp.snicstats]":
     """Return ``stats`` with ``isup`` False for the interfaces that have no carrier.
 
-    ``ask`` returns the system's answer to a request. It raises OSError for an interface without
+    ``query`` returns the system's answer to a request. It raises OSError for an interface without
     media, such as a tunnel.
     """
     corrected = dict(stats)
     for name, state in stats.items():
         with contextlib.suppress(OSError):
-            reply = ask(_REQUEST.pack(name.encode(), 0, 0, 0, 0, 0, 0))
+            reply = query(_REQUEST.pack(name.encode(), 0, 0, 0, 0, 0, 0))
             status = _REQUEST.unpack(reply)[_STATUS]
             if status & _VALID and not status & _ACTIVE:
                 corrected[name] = state._replace(isup=False)

@@ -49,7 +49,7 @@ ReadNetworkManager = Callable[[], Objects]
 def read_links(root: Path, names: tuple[str, ...], deadline: Deadline) -> Links:
     types = {name: link_type(root / "sys/class/net" / name) for name in names}
     wifi = tuple(name for name, kind in types.items() if kind == "wifi")
-    objects = cache(lambda: ask_network_manager(deadline))
+    objects = cache(lambda: query_network_manager(deadline))
     wireless = read_wireless(root, wifi, objects) if wifi else {}
     dhcp = {
         name: _WITHOUT_DHCP
@@ -157,7 +157,7 @@ def parse_network_manager(objects: Objects) -> dict[str, str]:
     return names
 
 
-def ask_network_manager(deadline: Deadline) -> Objects:
+def query_network_manager(deadline: Deadline) -> Objects:
     """Return NetworkManager's objects, or {} if it does not run or does not answer."""
     try:
         return managed_objects(_NM, "/org/freedesktop", deadline.sooner(1.0))

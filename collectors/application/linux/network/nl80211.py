@@ -37,7 +37,7 @@ _SIGNAL, _SENT_RATE = 7, 8
 _RATE_16, _RATE_32 = 1, 5
 _SSID_MAX_BYTES: Final = 32
 
-Ask = Callable[[int, bytes, int], list[bytes]]
+Query = Callable[[int, bytes, int], list[bytes]]
 """Sends a dump request to the kernel. The arguments are the type and the body of the request, and
 the type of the replies. Returns the bodies of the replies."""
 
@@ -75,14 +75,15 @@ def read_wifi() -> WifiInterfaces:
         return wifi_of(partial(dump, connection))
 
 
-def wifi_of(ask: Ask) -> WifiInterfaces:
-    family = _family(ask)
+def wifi_of(query: Query) -> WifiInterfaces:
+    family = _family(query)
     if family is None:
         return {}
-    bodies = ask(family, _request(_GET_INTERFACE), family)
+    bodies = query(family, _request(_GET_INTERFACE), family)
     interfaces = [entry for body in bodies if (entry := parse_interface(body)) is not None]
     return {
-        interface.name: (interface, _connection(ask, family, interface)) for interface in interfaces
+        interface.name: (interface, _connection(query, family, interface))
+        for interface in interfaces
     }
 
 
@@ -120,21 +121,21 @@ def parse_station(body: bytes) -> Connection | None:
     )
 
 
-def _family(ask: Ask) -> int | None:
+def _family(query: Query) -> int | None:
     """Return the number that the kernel gave to nl80211 (GENL_ID_CTRL)."""
-    for body in ask(_ID_CONTROL, _request(_GET_FAMILY), _ID_CONTROL):
+    for body in query(_ID_CONTROL, _request(_GET_FAMILY), _ID_CONTROL):
         attributes = _attributes(body, _NEW_FAMILY)
         if attributes.get(_FAMILY_NAME) == _NAME:
             return unsigned(attributes.get(_FAMILY_ID, b""))
     return None
 
 
-def _connection(ask: Ask, family: int, interface: Interface) -> Connection | None:
+def _connection(query: Query, family: int, interface: Interface) -> Connection | None:
     if not interface.is_client:
         return None
     index = write_attribute(_IFINDEX, _U32.pack(interface.index))
     with suppress(OSError):  # the interface was removed in the meantime
-        for body in ask(family, _request(_GET_STATION) + index, family):
+        for body in query(family, _request(_GET_STATION) + index, family):
             if (connection := parse_station(body)) is not None:
                 return connection
     return None

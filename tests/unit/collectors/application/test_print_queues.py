@@ -39,11 +39,11 @@ def test_facts_about_queues_and_jobs_are_read() -> None:
 def test_job_names_and_owners_are_not_requested() -> None:
     requests = []
 
-    def ask(request: bytes, deadline_s: float) -> Response:
+    def query(request: bytes, deadline_s: float) -> Response:
         requests.append(request)
         return cups(request, deadline_s)
 
-    print_queues.read_print_queues(DEADLINE, ask)
+    print_queues.read_print_queues(DEADLINE, query)
     assert len(requests) == 2
     for request in requests:
         for word in (b"job-name", b"user-name", b"all", b"info", b"location"):
@@ -94,9 +94,9 @@ def test_damaged_ipp_is_read_or_refused(reply: bytes, data: st.DataObject) -> No
 
 @pytest.mark.parametrize("is_socket_there", [False, True])
 def test_print_queue_facts_without_a_spooler_are_not_applicable(*, is_socket_there: bool) -> None:
-    def ask(_request: bytes, _deadline_s: float) -> Response:
+    def query(_request: bytes, _deadline_s: float) -> Response:
         raise NotRunning(is_socket_there=is_socket_there)
 
     with pytest.raises(Unreadable, match="no print spooler") as refused:
-        print_queues.read_print_queues(DEADLINE, ask)
+        print_queues.read_print_queues(DEADLINE, query)
     assert refused.value.status == "not-applicable"

@@ -260,16 +260,16 @@ def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
     )
     requests: list[tuple[Sequence[SnmpTarget], str]] = []
 
-    def ask(
+    def query(
         targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run
     ) -> tuple[Evidence, ...]:
         requests.append((targets, community))
         return (Evidence("10.0.0.9", 9100, state_reasons=("door-open",)),)
 
     for job in (JOB, replace(JOB, snmp_community="venue", enrich=False)):
-        collect(world, job, ask_snmp=ask)
+        collect(world, job, query_snmp=query)
     assert requests == []
-    facts = collect(world, replace(JOB, snmp_community="venue"), ask_snmp=ask)
+    facts = collect(world, replace(JOB, snmp_community="venue"), query_snmp=query)
     assert requests == [((SnmpTarget("10.0.0.9", 9100),), "venue")]
     assert facts.printers is not None
     assert "the printer reports: door open" in (facts.printers[0].reason or "")

@@ -46,16 +46,16 @@ def test_connections_are_handed_to_the_queries_or_closed() -> None:
     early, taken, duplicate, own, unqueried, late = (socket.socket() for _ in range(6))
     discoveries.set_queues({})
     discoveries.add_port("10.0.0.1", 631, 1.0, early)
-    assert not discoveries.asks_ipp_at_once
-    discoveries.begin_asking()
-    assert discoveries.asks_ipp_at_once
+    assert not discoveries.queries_ipp_at_once
+    discoveries.begin_queries()
+    assert discoveries.queries_ipp_at_once
     discoveries.add_port("10.0.0.2", 631, 1.0, taken)
     discoveries.add_port("10.0.0.2", 631, 2.0, duplicate)
     discoveries.add_port("10.0.0.20", 631, 1.0, own)
     assert [port.connection for port in discoveries.take_ports()] == [None, taken]
     discoveries.add_port("10.0.0.3", 631, 1.0, unqueried)
-    discoveries.end_asking()
-    assert not discoveries.asks_ipp_at_once
+    discoveries.end_queries()
+    assert not discoveries.queries_ipp_at_once
     discoveries.add_port("10.0.0.4", 631, 1.0, late)
     assert [port.connection for port in discoveries.take_ports()] == [None, None]
     with taken:
@@ -65,5 +65,5 @@ def test_connections_are_handed_to_the_queries_or_closed() -> None:
 
 def test_ipp_is_not_queried_before_its_queues_are_known() -> None:
     discoveries = Discoveries()
-    discoveries.begin_asking()
-    assert not discoveries.asks_ipp_at_once
+    discoveries.begin_queries()
+    assert not discoveries.queries_ipp_at_once

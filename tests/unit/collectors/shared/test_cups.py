@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collectors.shared import cups, ipp
-from collectors.shared.cups import CupsError, CupsServer, NotRunning, ask_cups, cups_servers
+from collectors.shared.cups import CupsError, CupsServer, NotRunning, cups_servers, query_cups
 from tests.unit.collectors.shared.spooler import deadline, http_response, spooler
 from tests.unit.collectors.shared.test_ipp import QUEUES, message
 
@@ -18,7 +18,7 @@ QUESTION = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=("printer-name",)
 def answer(path: Path, reply: bytes) -> tuple[ipp.Response, list[bytes]]:
     """Query a spooler that sends ``reply``. Return the parsed response and the list of requests."""
     with spooler(path, reply) as requests:
-        return ask_cups(QUESTION, deadline(), {"CUPS_SERVER": str(path)}), requests
+        return query_cups(QUESTION, deadline(), {"CUPS_SERVER": str(path)}), requests
 
 
 def test_servers_follow_the_environment():
@@ -84,23 +84,23 @@ def test_a_slow_answer_raises_a_timeout_at_the_deadline(tmp_path: Path, reply: b
         spooler(path, reply, trickles=True),
         pytest.raises(TimeoutError, match="did not answer before the deadline"),
     ):
-        ask_cups(QUESTION, time.monotonic() + 0.3, {"CUPS_SERVER": str(path)})
+        query_cups(QUESTION, time.monotonic() + 0.3, {"CUPS_SERVER": str(path)})
 
 
 def test_deadline_in_the_past_raises_a_timeout(tmp_path: Path) -> None:
     with pytest.raises(TimeoutError):
-        ask_cups(QUESTION, time.monotonic(), {"CUPS_SERVER": str(tmp_path / "cups.sock")})
+        query_cups(QUESTION, time.monotonic(), {"CUPS_SERVER": str(tmp_path / "cups.sock")})
 
 
 def test_a_stopped_spooler_raises_not_running(tmp_path: Path) -> None:
     path = tmp_path / "cups.sock"
     with pytest.raises(NotRunning) as missing:
-        ask_cups(QUESTION, deadline(), {"CUPS_SERVER": str(path)})
+        query_cups(QUESTION, deadline(), {"CUPS_SERVER": str(path)})
     assert not missing.value.is_socket_there
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
     with pytest.raises(NotRunning, match="nothing listens on it") as leftover:
-        ask_cups(QUESTION, deadline(), {"CUPS_SERVER": str(path)})
+        query_cups(QUESTION, deadline(), {"CUPS_SERVER": str(path)})
     assert leftover.value.is_socket_there
 
 
@@ -121,5 +121,5 @@ def test_loopback_is_used_if_the_socket_is_missing(
         monkeypatch.setattr(cups, "cups_servers", lambda *_: (nowhere, loopback))
         thread = threading.Thread(target=serve)
         thread.start()
-        assert ask_cups(QUESTION, deadline(), {}).printers
+        assert query_cups(QUESTION, deadline(), {}).printers
         thread.join()

@@ -107,10 +107,10 @@ def test_the_errors_of_a_root_disk_without_a_device_file_are_counted(tmp_path: P
 def test_the_space_of_each_mount_is_reported() -> None:
     listed = (Mount("/", "ext4", False), Mount("/home/anna", "nfs4", True, remote=True))
 
-    def ask(_: Sequence[Mount], __: Deadline) -> Answers:
+    def query(_: Sequence[Mount], __: Deadline) -> Answers:
         return {"/": Space(1000, 250), "/home/anna": "the mount does not answer"}
 
-    reading = disk_space.read_disk_space(DEADLINE, lambda: listed, ask)
+    reading = disk_space.read_disk_space(DEADLINE, lambda: listed, query)
     fields = by_key(reading)
     assert fields["disk.mounts"].value == ("/", "/home/*")
     assert fields["disk./.usedFraction"].value == 0.75
@@ -291,10 +291,10 @@ def test_a_drive_whose_check_cannot_start_does_not_affect_the_other_drives(
 
     monkeypatch.setattr(smart, "start_command", start)
     monkeypatch.setenv("PATH", "/nonexistent")
-    ask = smart.start_checks(["sda", "sdb"])
-    assert ask("sda", DEADLINE) == "good"
+    query = smart.start_checks(["sda", "sdb"])
+    assert query("sda", DEADLINE) == "good"
     with pytest.raises(FileNotFoundError, match="smartctl is not installed"):
-        ask("sdb", DEADLINE)
+        query("sdb", DEADLINE)
 
 
 def test_a_failing_system_bus_affects_only_the_health_of_drives(tmp_path: Path) -> None:

@@ -337,12 +337,12 @@ def test_a_host_with_several_names_is_queried_to_confirm_its_services(
 ):
     queried: list[str] = []
 
-    def ask(records: LinkRecords, addresses: list[str], *, confirms: bool, **_: object) -> int:
+    def query(records: LinkRecords, addresses: list[str], *, confirms: bool, **_: object) -> int:
         assert confirms
         queried.extend(addresses)
         return 0
 
-    monkeypatch.setattr("collectors.network.mdns.browse.ask_directly", ask)
+    monkeypatch.setattr("collectors.network.mdns.browse.query_directly", query)
     answers = [service(f"P{host}", "_ipp._tcp", 631, host, "127.0.0.1") for host in hosts]
     with Responder({IPP: answers}) as responder:
         browse(

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from collectors.network.mdns.announcers import LinkRecords
-from collectors.network.mdns.direct import ANSWERS_MAX, ask_directly
+from collectors.network.mdns.direct import ANSWERS_MAX, query_directly
 from collectors.network.mdns.records import Quota
 from collectors.network.mdns.services import select_services
 from collectors.network.mdns.wire import parse_response
@@ -62,7 +62,7 @@ def query_hosts(
 ) -> tuple[int, list[MdnsService]]:
     """Return the number of hosts that answered, and the services that they announced."""
     records = records or LinkRecords("eth0", Quota(1000))
-    answered = ask_directly(
+    answered = query_directly(
         records,
         addresses or (HOST,),
         ("_ipp._tcp", "_http._tcp"),

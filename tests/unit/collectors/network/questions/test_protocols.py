@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
 from collectors.network.discoveries import Discoveries, OpenPort, Queues
-from collectors.network.mdns.names import PARSED_PER_HOST_MAX, NameAnswers, ask_names
+from collectors.network.mdns.names import PARSED_PER_HOST_MAX, NameAnswers, query_names
 from collectors.network.observations import Evidence, HostName
-from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
+from collectors.network.questions.ipp import parse_attributes, parse_device_id, query_ipp
 from collectors.network.questions.page_title import parse_title
-from collectors.network.questions.web import ask_web
+from collectors.network.questions.web import query_web
 from collectors.shared.background import in_background
 from collectors.shared.http import HttpReply
 from collectors.shared.ipp import IppError
@@ -73,7 +73,7 @@ async def evidence_of(query: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence,
 
 async def test_the_attributes_of_a_printer_are_queried():
     async with device(http(PRINTER)) as (port, requests):
-        (result,) = await evidence_of(ask_ipp(port))
+        (result,) = await evidence_of(query_ipp(port))
     assert (result.uuid, result.make_model) == (UUID, "Brother HL-L2350DW")
     assert (result.name, result.state, result.state_reasons) == ("Kitchen 4.2 printer", "idle", ())
     assert requests[0].startswith(b"POST /ipp/print HTTP/1.1\r\n")
@@ -83,7 +83,7 @@ async def test_the_attributes_of_a_printer_are_queried():
 async def test_every_announced_queue_with_a_valid_path_is_queried():
     async with device(http(PRINTER)) as (port, requests):
         queues = ("printers/bar", "x\r\nHost: evil", "printers/till")
-        evidence = await evidence_of(ask_ipp(OpenPort(port.address, port.port, Queues(queues))))
+        evidence = await evidence_of(query_ipp(OpenPort(port.address, port.port, Queues(queues))))
     assert len(evidence) == 2
     paths = [request.split(b" ")[1] for request in requests]
     assert paths == [b"/printers/bar", b"/printers/till"]
@@ -91,7 +91,7 @@ async def test_every_announced_queue_with_a_valid_path_is_queried():
 
 async def test_the_usual_queues_are_queried_until_one_answers():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, requests):
-        (value,) = await evidence_of(ask_ipp(port))
+        (value,) = await evidence_of(query_ipp(port))
     assert value.uuid == UUID
     assert [request.split(b" ")[1] for request in requests] == [b"/ipp/print", b"/ipp/printer"]
 
@@ -100,7 +100,7 @@ async def test_the_usual_queues_are_queried_until_one_answers():
 async def test_configured_queue_is_queried_first_and_reported_missing(reply: bytes):
     async with device(reply, http(PRINTER)) as (port, requests):
         own = OpenPort(port.address, port.port, Queues(("printers/bar",), ("printers/Bar Küche",)))
-        missing, bar = await evidence_of(ask_ipp(own))
+        missing, bar = await evidence_of(query_ipp(own))
     assert (missing.queue, missing.is_missing) == ("printers/Bar Küche", True)
     assert (bar.queue, bar.is_missing, bar.uuid) == ("printers/bar", False, UUID)
     paths = [request.split(b" ")[1] for request in requests]
@@ -110,7 +110,7 @@ async def test_configured_queue_is_queried_first_and_reported_missing(reply: byt
 async def test_device_is_queried_at_the_usual_path_if_the_configured_queue_is_missing():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, _):
         missing, evidence = await evidence_of(
-            ask_ipp(OpenPort(port.address, port.port, Queues((), ("GONE",))))
+            query_ipp(OpenPort(port.address, port.port, Queues((), ("GONE",))))
         )
     assert (missing.is_missing, evidence.queue) == (True, "ipp/print")
 
@@ -127,7 +127,7 @@ async def test_device_is_queried_at_the_usual_path_if_the_configured_queue_is_mi
 )
 async def test_a_reply_without_printer_attributes_gives_no_evidence(reply: bytes):
     async with device(reply) as (port, _):
-        assert await evidence_of(ask_ipp(port)) == ()
+        assert await evidence_of(query_ipp(port)) == ()
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ async def test_a_reply_without_printer_attributes_gives_no_evidence(reply: bytes
 )
 async def test_each_form_of_http_reply_of_a_printer_is_parsed(reply: bytes):
     async with device(reply) as (port, _):
-        (evidence,) = await evidence_of(ask_ipp(port))
+        (evidence,) = await evidence_of(query_ipp(port))
     assert (evidence.uuid, evidence.make_model) == (UUID, "Brother HL-L2350DW")
 
 
@@ -212,7 +212,7 @@ async def test_title_and_server_of_a_page_are_read():
     page = b"<html><head><TITLE lang=en>\n Till &amp; <b>x</TITLE></head>"
     reply = http(page, headers="Server: \x07lighttpd/1.4\r\n")
     async with device(reply) as (port, requests):
-        (evidence,) = await evidence_of(ask_web(port, is_tls=False))
+        (evidence,) = await evidence_of(query_web(port, is_tls=False))
     assert (evidence.title, evidence.server) == ("Till &", "lighttpd/1.4")
     assert requests[0].startswith(b"GET / HTTP/1.1\r\n")
     assert len(requests) == 1
@@ -221,34 +221,34 @@ async def test_title_and_server_of_a_page_are_read():
 async def test_a_page_with_bare_line_feeds_in_its_head_is_read():
     page = b"HTTP/1.0 200 OK\nServer: Boa/0.94\nContent-Type: text/html\n\n<title>Camera</title>"
     async with device(page) as (port, _):
-        (evidence,) = await evidence_of(ask_web(port, is_tls=False))
+        (evidence,) = await evidence_of(query_web(port, is_tls=False))
     assert (evidence.title, evidence.server) == ("Camera", "Boa/0.94")
 
 
 async def test_a_redirection_is_not_followed():
     moved = http(b"", status="301 Moved", headers="Location: https://example.com/\r\nServer: s\r\n")
     async with device(moved) as (port, requests):
-        (evidence,) = await evidence_of(ask_web(port, is_tls=False))
+        (evidence,) = await evidence_of(query_web(port, is_tls=False))
     assert (evidence.server, evidence.title, len(requests)) == ("s", None, 1)
 
 
 async def test_a_large_page_is_cut():
     page = b"HTTP/1.1 200 OK\r\n\r\n<title>Long</title>" + b"x" * 5_000_000
     async with device(page) as (port, _):
-        (evidence,) = await evidence_of(ask_web(port, is_tls=False))
+        (evidence,) = await evidence_of(query_web(port, is_tls=False))
     assert evidence.title == "Long"
 
 
 async def test_a_page_with_a_self_signed_certificate_is_read(tmp_path: Path):
     async with device(http(b"<title>TLS</title>"), tls=_self_signed_context(tmp_path)) as (port, _):
-        (evidence,) = await evidence_of(ask_web(port, is_tls=True))
+        (evidence,) = await evidence_of(query_web(port, is_tls=True))
     assert evidence.title == "TLS"
 
 
 async def test_printer_that_requires_tls_is_queried_over_tls():
     upgrade = http(b"", status="426 Upgrade Required")
     async with device(upgrade) as (port, requests):
-        assert await evidence_of(ask_ipp(port)) == ()
+        assert await evidence_of(query_ipp(port)) == ()
     assert requests[0].startswith(b"POST")
     assert requests[1].startswith(b"\x16\x03")  # a TLS handshake
 
@@ -256,18 +256,18 @@ async def test_printer_that_requires_tls_is_queried_over_tls():
 async def test_cups_without_a_printer_at_the_usual_paths_is_reported():
     not_found = message(b"\x01", status=0x0406)
     async with device(http(not_found, headers="Server: CUPS/2.4 IPP/2.1\r\n")) as (port, _):
-        (evidence,) = await evidence_of(ask_ipp(port))
+        (evidence,) = await evidence_of(query_ipp(port))
     assert evidence == Evidence(port.address, port.port, server="CUPS/2.4 IPP/2.1")
     async with device(http(not_found, headers="Server: Other/1\r\n")) as (port, _):
-        assert await evidence_of(ask_ipp(port)) == ()
+        assert await evidence_of(query_ipp(port)) == ()
 
 
 async def test_closed_port_gives_no_evidence():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = OpenPort("127.0.0.1", taken.getsockname()[1])
-        assert await evidence_of(ask_web(port, is_tls=False)) == ()
-        assert await evidence_of(ask_ipp(port)) == ()
+        assert await evidence_of(query_web(port, is_tls=False)) == ()
+        assert await evidence_of(query_ipp(port)) == ()
 
 
 @given(st.binary(max_size=500), st.sampled_from(["", "text/html; charset=iso-8859-1"]))
@@ -287,7 +287,7 @@ def test_names_of_hosts_on_a_link_of_this_machine_are_queried():
     answer = response(record(name(*reverse.split(".")), PTR, name("till", "local")))
     lan = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
     with Responder({b"\x019\x010\x010\x03127\x07in-addr": [answer]}) as responder:
-        names = ask_names(
+        names = query_names(
             [lan],
             discoveries_of("127.0.0.9"),
             time.monotonic() + 60,
@@ -299,7 +299,7 @@ def test_names_of_hosts_on_a_link_of_this_machine_are_queried():
         question_count = len(responder.questions)
         far = discoveries_of("10.0.0.9")
         soon = time.monotonic() + 5
-        far_names = ask_names(
+        far_names = query_names(
             [lan], far, soon, FakeRun(), open_link=open_link_to(responder.address)
         )
         assert (far_names, len(responder.questions)) == ((), question_count)
@@ -313,7 +313,7 @@ def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
         discoveries = Discoveries()
         discoveries.add_host("127.0.0.9")
         future = in_background(
-            lambda: ask_names(
+            lambda: query_names(
                 [lan],
                 discoveries,
                 time.monotonic() + 60,
@@ -334,7 +334,7 @@ def test_after_the_scan_a_silent_host_is_not_queried_again(monkeypatch: pytest.M
     with Responder({}) as responder:
         discoveries = discoveries_of("127.0.0.9")
         soon = time.monotonic() + 60
-        ask_names([lan], discoveries, soon, FakeRun(), open_link=open_link_to(responder.address))
+        query_names([lan], discoveries, soon, FakeRun(), open_link=open_link_to(responder.address))
     assert len(responder.questions) == 1
 
 
@@ -398,6 +398,6 @@ async def test_the_first_query_reuses_the_connection_of_the_scan():
         socket_.setblocking(False)
         await asyncio.get_running_loop().sock_connect(socket_, (port.address, port.port))
         connected_port = replace(port, connection=socket_)
-        (evidence,) = await evidence_of(ask_ipp(connected_port))
+        (evidence,) = await evidence_of(query_ipp(connected_port))
         descriptor = socket_.fileno()
     assert (evidence.uuid, len(requests), descriptor) == (UUID, 2, -1)

@@ -57,7 +57,7 @@ class FakeHosts:
     queues: list[tuple[str, ...]] = field(default_factory=list)
     query_received: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
-    async def ask(self, port: OpenPort, question: Question) -> tuple[Evidence, ...]:
+    async def query(self, port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         self.queries.append((port.address, port.port, question))
         self.queues += [port.queues.announced, port.queues.own]
         self.query_received.release()
@@ -87,7 +87,7 @@ def discoveries_of(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -
 def test_only_allowed_ports_are_queried():
     hosts = FakeHosts()
     every_port = discoveries_of([("10.0.0.9", port) for port in range(1, 65536)])
-    result = enrich(every_port, (), deadline(), FakeRun(), ask=hosts.ask)
+    result = enrich(every_port, (), deadline(), FakeRun(), query=hosts.query)
     assert {port for _, port, _ in hosts.queries} == {80, 443, 631, 8008, 8043, 8080}
     assert len(hosts.queries) == len(result.evidence) == 6
 
@@ -101,7 +101,7 @@ def test_raw_print_ports_and_ports_of_payment_terminals_are_not_queried():
 def test_queries_per_host_are_bounded_and_start_with_printers():
     hosts = FakeHosts()
     ports = discoveries_of([("10.0.0.9", port) for port in ALLOWED][::-1])
-    enrich(ports, (), deadline(), FakeRun(), ask=hosts.ask)
+    enrich(ports, (), deadline(), FakeRun(), query=hosts.query)
     assert hosts.most_at_once <= PORTS_AT_ONCE
     assert hosts.queries[0] == ("10.0.0.9", 631, "ipp")
 
@@ -118,7 +118,7 @@ def test_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
 
     run = FakeRun()
     enrichment = enrich(
-        discoveries_of([("10.0.0.9", port) for port in ALLOWED]), (), deadline(), run, ask=silent
+        discoveries_of([("10.0.0.9", port) for port in ALLOWED]), (), deadline(), run, query=silent
     )
     assert queried_ports == list(ALLOWED)[:PORTS_AT_ONCE]
     assert enrichment.evidence == enrichment.limitations == enrichment.failures == ()
@@ -131,7 +131,7 @@ def test_ports_whose_query_is_unfinished_at_the_deadline_are_counted():
         return ()
 
     ports = discoveries_of([(f"10.0.0.{number}", 80) for number in range(10)])
-    enrichment = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
+    enrichment = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), query=slow)
     assert enrichment.limitations == ("open ports not queried, because the time was up: 10",)
 
 
@@ -139,7 +139,7 @@ def test_a_cancelled_run_ends_at_once():
     hosts, unfinished_scan = FakeHosts(), Discoveries()
     run = FakeRun(cancelled=True)
     in_an_hour = time.monotonic() + 3600
-    future = in_background(lambda: enrich(unfinished_scan, (), in_an_hour, run, ask=hosts.ask))
+    future = in_background(lambda: enrich(unfinished_scan, (), in_an_hour, run, query=hosts.query))
     assert wait([future], timeout=60).done
     future.result()
 
@@ -147,7 +147,7 @@ def test_a_cancelled_run_ends_at_once():
 def test_ports_beyond_the_limit_are_counted():
     hosts = FakeHosts()
     ports = discoveries_of([(f"10.0.{n // 250}.{n % 250 + 1}", 80) for n in range(PORTS_MAX + 5)])
-    enrichment = enrich(ports, (), deadline(), FakeRun(), ask=hosts.ask)
+    enrichment = enrich(ports, (), deadline(), FakeRun(), query=hosts.query)
     assert len(enrichment.evidence) == PORTS_MAX
     assert enrichment.limitations == ("open ports not queried, because there are too many: 5",)
 
@@ -159,7 +159,7 @@ def test_reported_failures_are_bounded_and_all_other_queries_continue():
         return (Evidence(port.address, port.port),)
 
     ports = discoveries_of([(f"10.0.0.{number}", 80) for number in range(1, 30)])
-    enrichment = enrich(ports, (), deadline(), FakeRun(), ask=broken)
+    enrichment = enrich(ports, (), deadline(), FakeRun(), query=broken)
     assert len(enrichment.evidence) == 1
     assert len(enrichment.failures) == FAILURES_MAX
     assert enrichment.failures[0].step == "enrichment"
@@ -177,7 +177,9 @@ def test_without_an_interface_no_name_is_queried():
 def test_port_is_queried_as_soon_as_it_is_discovered():
     hosts = FakeHosts()
     discoveries = Discoveries()
-    future = in_background(lambda: enrich(discoveries, (), deadline(), FakeRun(), ask=hosts.ask))
+    future = in_background(
+        lambda: enrich(discoveries, (), deadline(), FakeRun(), query=hosts.query)
+    )
     for number in range(1, 4):
         discoveries.add_port(f"10.0.0.{number}", 80, 0.0)
         assert hosts.query_received.acquire(timeout=60)
@@ -189,7 +191,9 @@ def test_port_is_queried_as_soon_as_it_is_discovered():
 def test_printer_is_queried_once_its_queues_are_known():
     hosts = FakeHosts()
     discoveries = Discoveries()
-    future = in_background(lambda: enrich(discoveries, (), deadline(), FakeRun(), ask=hosts.ask))
+    future = in_background(
+        lambda: enrich(discoveries, (), deadline(), FakeRun(), query=hosts.query)
+    )
     discoveries.add_port("10.0.0.9", 631, 0.0)
     discoveries.add_port("10.0.0.9", 80, 0.0)
     assert hosts.query_received.acquire(timeout=60)
@@ -204,13 +208,13 @@ def test_a_printer_is_queried_after_a_pause_that_follows_the_scan(monkeypatch: p
     monkeypatch.setattr(questions, "PRINTER_PAUSE_S", 0.4)
     queried_s: dict[int, float] = {}
 
-    async def ask(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
+    async def query(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         queried_s[port.port] = time.monotonic()
         return ()
 
     scanned_s = time.monotonic()
     ports = discoveries_of([("10.0.0.9", 80), ("10.0.0.9", 631)], scanned_s)
-    enrich(ports, (), deadline(), FakeRun(), ask=ask)
+    enrich(ports, (), deadline(), FakeRun(), query=query)
     assert queried_s[631] - scanned_s >= 0.4
     assert queried_s[80] < queried_s[631]
 
@@ -230,7 +234,7 @@ def test_silent_page_does_not_block_the_printer_query(monkeypatch: pytest.Monkey
         return ()
 
     discoveries = Discoveries()
-    future = in_background(lambda: enrich(discoveries, (), deadline(), FakeRun(), ask=silent))
+    future = in_background(lambda: enrich(discoveries, (), deadline(), FakeRun(), query=silent))
     discoveries.add_port("10.0.0.9", 80, 0.0)
     discoveries.add_port("10.0.0.9", 631, 0.0)
     assert is_given_up.wait(60)
@@ -246,7 +250,7 @@ def test_silent_page_does_not_block_the_printer_query(monkeypatch: pytest.Monkey
 def test_a_printer_whose_queues_stay_unknown_counts_as_not_queried():
     discoveries = Discoveries()
     discoveries.add_port("10.0.0.9", 631, 0.0)
-    enrichment = enrich(discoveries, (), time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
+    enrichment = enrich(discoveries, (), time.monotonic() + 0.1, FakeRun(), query=FakeHosts().query)
     assert enrichment.limitations == ("open ports not queried, because the time was up: 1",)
 
 
@@ -260,7 +264,7 @@ def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
     began, is_queried = threading.Semaphore(0), threading.Event()
     queries: list[tuple[int, socket.socket | None]] = []
 
-    async def ask(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
+    async def query(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         queries.append((port.port, port.connection))
         began.release()
         if question == "ipp":
@@ -270,7 +274,7 @@ def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
 
     discoveries = Discoveries()
     discoveries.set_queues({})
-    future = in_background(lambda: enrich(discoveries, (), deadline(), FakeRun(), ask=ask))
+    future = in_background(lambda: enrich(discoveries, (), deadline(), FakeRun(), query=query))
     for port in (80, 8080):
         discoveries.add_port("10.0.0.9", port, 0.0)
         assert began.acquire(timeout=60)
@@ -297,7 +301,7 @@ def test_connections_of_unqueried_ports_are_closed(
 
     run, discoveries = FakeRun(), Discoveries()
     discoveries.set_queues({})
-    future = in_background(lambda: enrich(discoveries, (), deadline(), run, ask=silent))
+    future = in_background(lambda: enrich(discoveries, (), deadline(), run, query=silent))
     discoveries.add_port("10.0.0.9", 80, 0.0)
     assert began.acquire(timeout=60)
     connections = [socket.socket() for _ in range(3)]

@@ -17,7 +17,7 @@ from pyasn1.codec.ber import decoder, encoder
 from pysnmp.proto import api
 
 from collectors.network.observations import KnownPrinter, SnmpTarget
-from collectors.network.questions.snmp import ask_snmp, encode_question, parse_answer
+from collectors.network.questions.snmp import encode_question, parse_answer, query_snmp
 from collectors.network.scan.printer_targets import snmp_targets
 from collectors.network.scan.scan import ScannedHost
 from tests.sizes import examples
@@ -72,7 +72,7 @@ def simulated_printer(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
 
 def test_one_query_returns_state_reasons_state_and_serial_number():
     with simulated_printer(b"noise", VARBINDS) as (port, questions):
-        (evidence,) = ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
+        (evidence,) = query_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
     assert evidence.state_reasons == ("media-empty", "door-open")
     assert (evidence.state, evidence.serial, evidence.port) == ("idle", "VBF123456", 9100)
     assert len(questions) == 1
@@ -100,8 +100,8 @@ def test_queries_of_a_silent_snmp_device_end_at_the_timeout():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         port = silent.getsockname()[1]
-        assert ask_snmp([TARGET], "venue", time.monotonic() + 0.1, FakeRun(), port=port) == ()
-    assert ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port) == ()
+        assert query_snmp([TARGET], "venue", time.monotonic() + 0.1, FakeRun(), port=port) == ()
+    assert query_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port) == ()
 
 
 ANSWER = answer_to(encode_question("venue", 7), VARBINDS)
@@ -183,8 +183,8 @@ def test_state_and_serial_number_that_snmpd_reports_are_read(tmp_path: Path):
             give_up_s = time.monotonic() + 60
             answers = ()
             while not answers and time.monotonic() < give_up_s and running.poll() is None:
-                answers = ask_snmp([TARGET], "venue", give_up_s, FakeRun(), port=port)
-            assert ask_snmp([TARGET], "wrong", time.monotonic() + 0.3, FakeRun(), port=port) == ()
+                answers = query_snmp([TARGET], "venue", give_up_s, FakeRun(), port=port)
+            assert query_snmp([TARGET], "wrong", time.monotonic() + 0.3, FakeRun(), port=port) == ()
         finally:
             running.terminate()
     (printer,) = answers

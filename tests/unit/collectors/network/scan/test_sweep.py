@@ -179,7 +179,7 @@ def test_a_printer_discovered_late_is_queried_over_the_connection_of_the_scan(
     )
     lan = SimulatedLan({"10.0.0.1": printer})
     began, discoveries = lan.now(), RecordingDiscoveries(lan)
-    discoveries.begin_asking()
+    discoveries.begin_queries()
     discoveries.set_queues({})
     result, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100, 9101), discoveries=discoveries)
     (host,) = scan_result_of(result, 10).hosts
@@ -201,7 +201,7 @@ def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connec
     printer = SimulatedHost(mac(1), frozenset({631}), lost_arp=1, lost_syns=1, round_trip_s=0.1)
     lan = SimulatedLan({"10.0.0.1": printer})
     began, discoveries = lan.now(), RecordingDiscoveries(lan)
-    discoveries.begin_asking()
+    discoveries.begin_queries()
 
     def set_queues(_done: int, _all: int) -> None:
         if lan.now() > began + 1.9:
@@ -218,14 +218,14 @@ def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connec
     close(connections.values())
 
 
-@pytest.mark.parametrize(("is_asking", "has_queues"), [(False, True), (True, False)])
+@pytest.mark.parametrize(("is_querying", "has_queues"), [(False, True), (True, False)])
 def test_connections_are_not_kept_if_the_port_is_not_queried_immediately(
-    is_asking: bool, has_queues: bool
+    is_querying: bool, has_queues: bool
 ) -> None:
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({631}), lost_arp=2)})
     discoveries = Discoveries()
-    if is_asking:
-        discoveries.begin_asking()
+    if is_querying:
+        discoveries.begin_queries()
     if has_queues:
         discoveries.set_queues({})
     sweep(lan, subnet(10), ports=(631, 9100), discoveries=discoveries)
