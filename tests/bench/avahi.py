@@ -42,8 +42,8 @@ def run_avahi_browse(plan: LabPlan) -> Outcome:
         conf = Path(directory) / "avahi.conf"
         conf.write_text(_CONF)
         command = ["unshare", "--mount", "sh", "-c", _SCRIPT, "sh", str(conf)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    *lines, last = done.stdout.strip().splitlines()
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+    *lines, last = result.stdout.strip().splitlines()
     endpoints = {endpoint for line in lines if (endpoint := _endpoint(line)) is not None}
     return Outcome(
         int(last.removeprefix("took ")) / 1000,

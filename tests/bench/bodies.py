@@ -48,6 +48,8 @@ UNBOUNDED = {
     ("networkMap", "hosts"): '{"address":"","services":[],"reachability":"unknown","sources":[]}',
 }
 """Lists that have no maximum length in the contract, each with a valid element in JSON."""
+LIST_ITEMS = 60_000
+"""Items of the long list in a body of keys, lists and texts."""
 ELEMENTS = ("{}", "[]", "null", "1", '"x"', '{"a":1}')
 
 
@@ -168,8 +170,8 @@ def objects() -> dict[str, tuple[Iterable[str], ...]]:
         ),
         "keys, lists and texts": (
             islice(members(*full, value="[[]]"), CONTAINERS // 2),
-            (f'"z":[{fill(islice(texts, 60_000))}]',),
-            islice(members(["z"], *full), ITEMS - CONTAINERS // 2 - 60_001),
+            (f'"z":[{fill(islice(texts, LIST_ITEMS))}]',),
+            islice(members(["z"], *full), ITEMS - CONTAINERS // 2 - LIST_ITEMS - 1),
         ),
     }
 

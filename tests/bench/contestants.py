@@ -49,8 +49,8 @@ class Outcome:
 def run_scan_step(plan: LabPlan) -> Outcome:
     """Measure only the scan, without the start of the interpreter."""
     command = [sys.executable, "-c", _SCAN_STEP, json.dumps(VENUE_PORTS)]
-    done = subprocess.run(command, capture_output=True, check=True)
-    took_s, hosts = json.loads(done.stdout)
+    result = subprocess.run(command, capture_output=True, check=True)
+    took_s, hosts = json.loads(result.stdout)
     return Outcome(
         took_s,
         {address: mac or "" for address, mac, _ in hosts},
@@ -92,11 +92,11 @@ def run_nmap(plan: LabPlan, options: tuple[str, ...]) -> Outcome:
     ports = ",".join(map(str, VENUE_PORTS))
     began = time.monotonic()
     command = ["nmap", *options, "-n", "-p", ports, "-oX", "-", plan.subnet]
-    done = subprocess.run(command, capture_output=True, check=True)
+    result = subprocess.run(command, capture_output=True, check=True)
     took_s = time.monotonic() - began
     macs: dict[str, str] = {}
     open_ports: set[tuple[str, int]] = set()
-    for host in ElementTree.fromstring(done.stdout).iter("host"):
+    for host in ElementTree.fromstring(result.stdout).iter("host"):
         kinds = {a.get("addrtype"): a.get("addr", "") for a in host.iter("address")}
         states = {int(p.get("portid", 0)): p.find("state") for p in host.iter("port")}
         port_states = {port: s.get("state") for port, s in states.items() if s is not None}

@@ -30,7 +30,7 @@ def builds_here() -> dict[str, tuple[str, ...]]:
     """Return the command lines of the builds that exist, by name. If the package is built, it is
     the last one.
     """
-    return {name: line for name, line in BUILDS.items() if Path(line[0]).exists()}
+    return {name: command for name, command in BUILDS.items() if Path(command[0]).exists()}
 
 
 def write_config(home: Path, base_url: str, key: str, more: str = "") -> Path:
@@ -51,7 +51,7 @@ def write_config(home: Path, base_url: str, key: str, more: str = "") -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningDaemon:
     """A daemon. ``began`` is the monotonic time of its exec; ``ready_s`` later, it sent READY=1."""
 
     process: subprocess.Popen[bytes]
@@ -60,7 +60,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
+def running(command: tuple[str, ...], config: Path) -> Iterator[RunningDaemon]:
     """Run the daemon as systemd would, and measure the time from its exec to READY=1."""
     address = str(config.parent / "notify")
     Path(address).unlink(missing_ok=True)
@@ -72,7 +72,7 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
         notify.settimeout(30)
         began = time.monotonic()
         process = subprocess.Popen(
-            (*line, "run", "--config", str(config)),
+            (*command, "run", "--config", str(config)),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -86,7 +86,7 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
                 raise SystemExit((config.parent / "agent.log").read_text()) from None
             ready_s = time.monotonic() - began
             with _draining(notify, address):
-                yield Running(process, began, ready_s)
+                yield RunningDaemon(process, began, ready_s)
         finally:
             process.terminate()
             process.wait(30)

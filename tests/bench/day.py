@@ -87,7 +87,7 @@ class Outcome:
     max_kib: int
 
 
-def judge(samples: Sequence[Sample], day: Day) -> Outcome:
+def calculate_growth(samples: Sequence[Sample], day: Day) -> Outcome:
     """Calculate the growth from samples in order of time. The last sample is taken after the last
     report.
     """
@@ -183,7 +183,7 @@ def _changed_last_seen(service: LocalService, seen: str) -> str | None:
 
 
 def show_day(
-    name: str, line: tuple[str, ...], home: Path, day: Day, curve: Path | None = None
+    name: str, command: tuple[str, ...], home: Path, day: Day, curve: Path | None = None
 ) -> Outcome:
     """Run a day with one build of the daemon, and print the result. ``curve`` receives the samples
     as lines of ``heartbeat,KiB``.
@@ -191,15 +191,15 @@ def show_day(
     more = f'[heartbeat]\ninterval_seconds = {day.interval_s}\n[commands]\ndelivery = "stream"\n'
     with local_service(home) as service:
         config = write_config(home / "agent", service.base_url, service.api_key, more)
-        with running(line, config):
+        with running(command, config):
             device = service.enrolled_device()
         # A daemon that has just enrolled uses more memory: restart it.
-        with running(line, config) as agent:
+        with running(command, config) as agent:
             began = time.monotonic()
             samples = run_day(agent.process.pid, service, device, day)
             seconds = time.monotonic() - began
             peak = peak_kib(agent.process.pid)
-    outcome = judge(samples, day)
+    outcome = calculate_growth(samples, day)
     if curve is not None:
         curve.write_text("".join(f"{s.number},{s.resident_kib}\n" for s in samples))
     show(

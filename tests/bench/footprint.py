@@ -51,7 +51,7 @@ def main() -> int:
     if os.geteuid() != 0:
         raise SystemExit("namespaces and the peers' overlay need root: run it with sudo")
     if IN_NAMESPACE not in os.environ:
-        return _in_a_namespace(with_peers=not options.no_peers)
+        return _restart_in_namespaces(with_peers=not options.no_peers)
     builds = builds_here()
     with tempfile.TemporaryDirectory(prefix="venue-bench-") as directory:
         home = Path(directory)
@@ -74,13 +74,13 @@ def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> 
         show_latencies(name, command, _new_directory(home / f"latency-{name}"), requests)
 
 
-def _in_a_namespace(*, with_peers: bool) -> int:
+def _restart_in_namespaces(*, with_peers: bool) -> int:
     """Restart this program twice: first in its own mount namespace, and then in a network namespace
     with only loopback. In between, install the packages of the other agents in a temporary overlay,
     because their installation needs the network.
     """
     if "VENUE_BENCH_IN_MOUNTS" not in os.environ:
-        words = ("unshare", "--mount", "--propagation", "private", sys.executable, *_self())
+        words = ("unshare", "--mount", "--propagation", "private", sys.executable, *_arguments())
         return subprocess.run(
             words, env={**os.environ, "VENUE_BENCH_IN_MOUNTS": "1"}, check=False
         ).returncode
@@ -93,11 +93,11 @@ def _in_a_namespace(*, with_peers: bool) -> int:
             sys.stdout.write(f"peers installed: {', '.join(p.package for p in peers)}\n")
             sys.stdout.flush()
             options = ("--root", str(root))
-        words = (*LOOPBACK_ONLY, sys.executable, *_self(), *options)
+        words = (*LOOPBACK_ONLY, sys.executable, *_arguments(), *options)
         return subprocess.run(words, env={**os.environ, IN_NAMESPACE: "1"}, check=False).returncode
 
 
-def _self() -> tuple[str, ...]:
+def _arguments() -> tuple[str, ...]:
     return ("-m", "tests.bench.footprint", *sys.argv[1:])
 
 
@@ -124,7 +124,7 @@ def show_commands(name: str, command: tuple[str, ...], home: Path) -> None:
     ):
         words = (*command, *verb.split(), *options)
         seconds = [_seconds(lambda words=words: _quietly(*words)) for _ in range(5)]
-        show(f"{name}: venue-agent {verb}", _ms(seconds))
+        show(f"{name}: venue-agent {verb}", _format_durations(seconds))
 
 
 async def show_starts(name: str, command: tuple[str, ...], home: Path) -> None:
@@ -144,8 +144,8 @@ async def show_starts(name: str, command: tuple[str, ...], home: Path) -> None:
                 await asyncio.to_thread(daemon.__exit__, None, None, None)
         # The first start also enrolled the agent.
         ready, acknowledged = ready[1:], acknowledged[1:]
-        show(f"{name}: exec to READY=1", _ms(ready))
-        show(f"{name}: exec to first heartbeat acknowledged", _ms(acknowledged))
+        show(f"{name}: exec to READY=1", _format_durations(ready))
+        show(f"{name}: exec to first heartbeat acknowledged", _format_durations(acknowledged))
 
 
 def show_idling(
@@ -221,7 +221,7 @@ def _quietly(*words: str) -> None:
     subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
-def _ms(seconds: list[float]) -> str:
+def _format_durations(seconds: list[float]) -> str:
     return f"median {1000 * statistics.median(seconds):.0f} ms, max {1000 * max(seconds):.0f} ms"
 
 

@@ -109,18 +109,18 @@ async def measure(name: str, home: Path, seconds: float) -> Cost:
         async with running_agent(config) as agent:
             await service.until(lambda: service.heartbeats > 0)
             await asyncio.sleep(SETTLE_S)
-            before, count = _cpu_s(agent.process.pid), service.heartbeats
+            cpu_before_s, heartbeats_before = _cpu_s(agent.process.pid), service.heartbeats
             await asyncio.sleep(seconds - SETTLE_S)
-            spent = _cpu_s(agent.process.pid) - before
-            count = service.heartbeats - count
+            cpu_s = _cpu_s(agent.process.pid) - cpu_before_s
+            heartbeats = service.heartbeats - heartbeats_before
             assert await agent.stop() == 0
         requests = [operation for _, operation in service.called_at]
         return Cost(
             lines=len(agent.log.splitlines()),
             log_bytes=len(agent.log.encode()),
             connections=requests.count("onCommands"),
-            cpu_percent=100 * spent / (seconds - SETTLE_S),
-            heartbeats=count,
+            cpu_percent=100 * cpu_s / (seconds - SETTLE_S),
+            heartbeats=heartbeats,
             counters=agent.status()["counters"],
         )
 

@@ -81,22 +81,22 @@ def main() -> int:
     if "package" not in dict(builds):
         show("no package is built here (make onedir)", "the goals apply to the package")
     missed = []
-    show_machine()
-    for name, line in builds if options.every_build else builds[-1:]:
+    show_wake_up_delay()
+    for name, command in builds if options.every_build else builds[-1:]:
         with tempfile.TemporaryDirectory(prefix="venue-latency-") as home:
-            missed += show_latencies(name, line, Path(home), options.requests, options.rare)
-    show_machine()
+            missed += show_latencies(name, command, Path(home), options.requests, options.rare)
+    show_wake_up_delay()
     for goal in missed:
         show("MISSED", goal)
     return 1 if missed else 0
 
 
 def show_latencies(
-    name: str, line: Sequence[str], home: Path, requests: int, rare: int = 0
+    name: str, command: Sequence[str], home: Path, requests: int, rare: int = 0
 ) -> list[str]:
     """Measure one build against both services; return a description of each missed goal."""
-    missed = show_against_lean(name, line, home / "lean", requests, rare)
-    show_against_reference(name, line, home / "reference", requests)
+    missed = show_against_lean(name, command, home / "lean", requests, rare)
+    show_against_reference(name, command, home / "reference", requests)
     return missed
 
 
@@ -104,18 +104,18 @@ def show_latencies(
 
 
 def show_against_lean(
-    name: str, line: Sequence[str], home: Path, requests: int, rare: int
+    name: str, command: Sequence[str], home: Path, requests: int, rare: int
 ) -> list[str]:
     """Measure with the lean service, whose timestamps are from CLOCK_MONOTONIC."""
     with _lean_service(requests, rare) as service:
         config = write_config(home, _next_line(service).split()[-1], API_KEY)
-        with running(tuple(line), config) as agent:
+        with running(tuple(command), config) as agent:
             measured: dict[str, list[dict[str, float]]] = json.loads(_next_line(service))
             cpu_s = cost_of(agent.process.pid).cpu_s
     missed = []
-    for what, goal_ms in GOALS_MS.items():
-        spread = _since_requested(measured["steady"], what)
-        title = f"{name}, lean service: command sent to {what}"
+    for event, goal_ms in GOALS_MS.items():
+        spread = _since_requested(measured["steady"], event)
+        title = f"{name}, lean service: command sent to {event}"
         goals = f"goals: p50 {goal_ms:g}, p99 {P99_GOAL_MS:g}"
         show(title, spread, goals)
         if spread.median > goal_ms or spread.p99 > P99_GOAL_MS:
@@ -130,9 +130,9 @@ def show_against_lean(
         f"{each_ms:.1f} ms a request, start included",
     )
     if measured["rare"]:
-        for what in GOALS_MS:
-            spread = _since_requested(measured["rare"], what)
-            show(f"{name}, lean service, rare: command sent to {what}", spread)
+        for event in GOALS_MS:
+            spread = _since_requested(measured["rare"], event)
+            show(f"{name}, lean service, rare: command sent to {event}", spread)
     return missed
 
 
@@ -153,14 +153,14 @@ def _next_line(service: subprocess.Popen[str]) -> str:
     return line
 
 
-def _since_requested(measured: Sequence[dict[str, float]], what: str) -> Spread:
-    return _spread([each[what] - each["requested"] for each in measured])
+def _since_requested(measured: Sequence[dict[str, float]], event: str) -> Spread:
+    return _spread([each[event] - each["requested"] for each in measured])
 
 
 # ---------------------------------------------------------------------------- the reference service
 
 
-def show_against_reference(name: str, line: Sequence[str], home: Path, requests: int) -> None:
+def show_against_reference(name: str, command: Sequence[str], home: Path, requests: int) -> None:
     """Measure with the reference service. The timestamps are from its database: each is the time at
     which a call began.
     """
@@ -168,7 +168,7 @@ def show_against_reference(name: str, line: Sequence[str], home: Path, requests:
     received, started, finished = [], [], []
     with local_service(home) as service:
         config = write_config(home / "agent", service.base_url, service.api_key)
-        with running(tuple(line), config):
+        with running(tuple(command), config):
             instance_id = service.enrolled_device()["instanceId"]
             for _ in range(WARM_UP):
                 _request_report(service, instance_id)
@@ -202,7 +202,7 @@ def _timestamp(text: str) -> float:
 # ---------------------------------------------------------------------------- the machine
 
 
-def show_machine() -> None:
+def show_wake_up_delay() -> None:
     late = []
     for _ in range(WAKE_UPS):
         began = time.monotonic()

@@ -213,10 +213,10 @@ def _median_s(rows: Sequence[Row]) -> float:
 
 def _overflow_count() -> int | None:
     """Return how often the neighbour table of the kernel overflowed; None if it is unreadable."""
-    done = subprocess.run(["dmesg"], capture_output=True, check=False)
-    if done.returncode != 0:
+    result = subprocess.run(["dmesg"], capture_output=True, check=False)
+    if result.returncode != 0:
         return None
-    return done.stdout.decode("utf-8", "replace").count(OVERFLOW_MESSAGE)
+    return result.stdout.decode("utf-8", "replace").count(OVERFLOW_MESSAGE)
 
 
 def main() -> int:

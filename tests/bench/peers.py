@@ -92,7 +92,7 @@ def install(root: Path, peers: tuple[Peer, ...] = PEERS) -> tuple[Peer, ...]:
     installed = []
     for peer in peers:
         words = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", peer.package)
-        done = subprocess.run(
+        result = subprocess.run(
             ("chroot", str(root), *words),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -101,7 +101,7 @@ def install(root: Path, peers: tuple[Peer, ...] = PEERS) -> tuple[Peer, ...]:
             check=False,
             timeout=300,
         )
-        if done.returncode == 0:
+        if result.returncode == 0:
             installed.append(peer)
     return tuple(installed)
 

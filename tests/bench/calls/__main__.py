@@ -74,7 +74,7 @@ def main() -> int:
         print(f"{'call':<28} {'service':>9} {'framework':>10} {'ratio':>6} {'bytes':>8}")
         with service(str(Path(folder) / "calls.db")) as started:
             for call in calls(keys, access_token(started.port, keys.retail_key)):
-                print(line(started, call, Path(folder) / "reply", rounds))
+                print(measure_line(started, call, Path(folder) / "reply", rounds))
     return 0
 
 
@@ -133,7 +133,8 @@ def _call(name: str, method: str, path: str, credential: str, body: object = Non
     return Call(name, method, path, head.encode() + content)
 
 
-def line(started: Service, call: Call, file: Path, rounds: int) -> str:
+def measure_line(started: Service, call: Call, file: Path, rounds: int) -> str:
+    """Measure a call, and return its line of the table. ``file`` receives the reply."""
     reply = asyncio.run(reply_to(started.port, call.request))
     file.write_bytes(reply)
     served, framework = [], []

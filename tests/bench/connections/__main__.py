@@ -21,21 +21,21 @@ from dataclasses import dataclass
 
 from controlplane.storage.database import Database
 from tests.bench.connections.attack import ATTACKS
-from tests.bench.fleet.databases import opened
+from tests.bench.fleet.databases import temporary_database
 from tests.bench.fleet.fleet import Member, populate
 from tests.bench.fleet.load import heartbeat, post
 from tests.bench.fleet.service import Service, service
 
 FILES = 4096
-UNDISTURBED = 200
+UNDISTURBED_HEARTBEATS = 200
 """Heartbeats of a measurement without an attack."""
-ATTACKED = 1200
+ATTACKED_HEARTBEATS = 1200
 """Heartbeats of the measurement during an attack."""
-EVERY_S = 0.05
+INTERVAL_S = 0.05
 """Interval of the heartbeats."""
 TIMEOUT_S = 30
 """Timeout of one heartbeat, and the longest recovery that is measured."""
-RECOVERED = 5
+RECOVERY_HEARTBEATS = 5
 """The service has recovered when the median of this many heartbeats is normal again."""
 
 
@@ -58,25 +58,25 @@ HEADINGS = (
 def main() -> int:
     print(*HEADINGS, sep="   ", flush=True)
     for name in sys.argv[1:] or ATTACKS:
-        with opened("sqlite") as url:
+        with temporary_database("sqlite") as url:
             database = Database(url)
             member = populate(database, 1)[0]
             database.close()
             with service(url, files=FILES) as started:
-                print(f"{name:<8} {_line(started, member, name)}", flush=True)
+                print(f"{name:<8} {_measure_line(started, member, name)}", flush=True)
     return 0
 
 
-def _line(started: Service, member: Member, name: str) -> str:
-    asyncio.run(_send(started.port, member, UNDISTURBED))  # warm-up
-    undisturbed = asyncio.run(_send(started.port, member, UNDISTURBED))
+def _measure_line(started: Service, member: Member, name: str) -> str:
+    asyncio.run(_send(started.port, member, UNDISTURBED_HEARTBEATS))  # warm-up
+    undisturbed = asyncio.run(_send(started.port, member, UNDISTURBED_HEARTBEATS))
     with _attack(name, started.port):
         began_s, cpu_s = time.perf_counter(), started.cpu_s
-        attacked = asyncio.run(_send(started.port, member, ATTACKED))
+        attacked = asyncio.run(_send(started.port, member, ATTACKED_HEARTBEATS))
         share = (started.cpu_s - cpu_s) / (time.perf_counter() - began_s)
         files = started.files
-    recovery_s = asyncio.run(_recovery_s(started.port, member, undisturbed))
-    after = asyncio.run(_send(started.port, member, UNDISTURBED))
+    recovery_s = asyncio.run(_measure_recovery_s(started.port, member, undisturbed))
+    after = asyncio.run(_send(started.port, member, UNDISTURBED_HEARTBEATS))
     undisturbed_ms = Heartbeats(undisturbed.latencies_s + after.latencies_s).p95_ms
     ratio = attacked.p95_ms / undisturbed_ms
     return (
@@ -102,17 +102,17 @@ async def _send(port: int, member: Member, count: int) -> Heartbeats:
     async with asyncio.TaskGroup() as group:
         for _ in range(count):
             group.create_task(one())
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(INTERVAL_S)
     return result
 
 
-async def _recovery_s(port: int, member: Member, undisturbed: Heartbeats) -> float:
+async def _measure_recovery_s(port: int, member: Member, undisturbed: Heartbeats) -> float:
     """Return the time until the heartbeats take at most twice the undisturbed median."""
     began_s = time.perf_counter()
     normal_s = 2 * statistics.median(undisturbed.latencies_s)
     while time.perf_counter() - began_s < TIMEOUT_S:
         waited_s = time.perf_counter() - began_s
-        heartbeats = await _send(port, member, RECOVERED)
+        heartbeats = await _send(port, member, RECOVERY_HEARTBEATS)
         if not heartbeats.failures and statistics.median(heartbeats.latencies_s) <= normal_s:
             return waited_s
     return TIMEOUT_S

@@ -61,21 +61,21 @@ class Attacker:
             self._handle(0)
         sys.stdout.write("begun\n")
         sys.stdout.flush()
-        drip_s = time.monotonic() + DRIP_S
+        next_drip_s = time.monotonic() + DRIP_S
         while True:
             self._handle(0.05)
             now_s = time.monotonic()
             while self._reconnect_at_s and self._reconnect_at_s[0] <= now_s:
                 heapq.heappop(self._reconnect_at_s)
                 self._connect()
-            if self._attack.drips and now_s >= drip_s:
-                drip_s = now_s + DRIP_S
+            if self._attack.drips and now_s >= next_drip_s:
+                next_drip_s = now_s + DRIP_S
                 for number in self._open.keys() - self._connecting:
                     self._send(number, b" ")
 
     def _connect(self) -> None:
         connection = socket.socket()
-        connection.setsockopt(socket.SOL_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT
+        connection.setsockopt(socket.IPPROTO_IP, socket.IP_BIND_ADDRESS_NO_PORT, 1)
         connection.bind((ADDRESS, 0))
         connection.setblocking(False)
         number = connection.fileno()

@@ -193,7 +193,9 @@ def fill(session: Session) -> None:
     session.execute(insert(RecordPeriod), list(periods(locations)))
 
 
-def took_ms(database: Database, work: Callable[[RequestContext], Message]) -> tuple[float, float]:
+def measure_ms(
+    database: Database, work: Callable[[RequestContext], Message]
+) -> tuple[float, float]:
     """Return the median and the 95th percentile of the duration of ``work``, in milliseconds."""
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=True)
     times = []
@@ -217,15 +219,15 @@ def main() -> int:
         print(f"{DEVICES} devices, load {os.getloadavg()[0]:.1f}", "ms: median, 95 %", sep="\n")
         for filters in FILTERS:
             body = OverviewRequest(**filters)
-            times = took_ms(database, partial(overview, body=body))
+            times = measure_ms(database, partial(overview, body=body))
             print(f"{filters or 'all'!s:32} {times[0]:6.1f} {times[1]:6.1f}")
         for filters in PRINTER_FILTERS:
-            times = took_ms(database, partial(printers, body=PrintersRequest(**filters)))
+            times = measure_ms(database, partial(printers, body=PrintersRequest(**filters)))
             print(f"{f'printers {filters}':32} {times[0]:6.1f} {times[1]:6.1f}")
         for filters in INCIDENT_FILTERS:
-            times = took_ms(database, partial(incidents, body=IncidentsRequest(**filters)))
+            times = measure_ms(database, partial(incidents, body=IncidentsRequest(**filters)))
             print(f"{f'incidents {filters}':60} {times[0]:6.1f} {times[1]:6.1f}")
-        times = took_ms(database, partial(summary, _body=SummaryRequest()))
+        times = measure_ms(database, partial(summary, _body=SummaryRequest()))
         print(f"{'summary':32} {times[0]:6.1f} {times[1]:6.1f}")
         database.close()
     return 0

@@ -58,7 +58,7 @@ from tests.bench.console.console_list import (
     ORGANIZATION,
     contents,
     devices,
-    took_ms,
+    measure_ms,
 )
 
 FINDINGS: Final = 10
@@ -213,7 +213,7 @@ def main() -> int:
               for each in FILTERS),
         ]  # fmt: skip
         for name, call in calls:
-            median, p95 = took_ms(database, call)
+            median, p95 = measure_ms(database, call)
             print(f"{name:76} {median:6.1f} {p95:6.1f}", flush=True)
         database.close()
     return 0

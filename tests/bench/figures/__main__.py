@@ -18,17 +18,17 @@ from pathlib import Path
 
 from controlplane.server import set_up_garbage_collection
 from controlplane.storage.database import Database
-from tests.bench.figures.load import Undo, load_base, repeat, sum_up
+from tests.bench.figures.load import Undo, load_base, rebuild_rollups, repeat
 from tests.bench.figures.measure import (
-    ask_sqlite,
     dashboard,
     dashboard_requests,
     percentile_95,
+    query_sqlite,
     sale_and_rollups_ms,
     times_ms,
     windows_of,
 )
-from tests.bench.figures.raw import ask_duckdb, into_duckdb, statement, sums, totals_of_reply
+from tests.bench.figures.raw import copy_to_duckdb, query_duckdb, statement, sums, totals_of_reply
 
 ROLLUPS_GOAL_MS = 0.3
 REBUILD_GOAL_S = 180
@@ -53,7 +53,7 @@ def _measure(file: Path, options: argparse.Namespace) -> int:
     _log(f"{base * options.repetitions} sales", began_s)
     database = Database(str(file))
     began_s, worked_s = time.monotonic(), time.process_time()
-    database.write(sum_up)
+    database.write(rebuild_rollups)
     took_s, worked_s = time.monotonic() - began_s, time.process_time() - worked_s
     print(
         f"rollups rebuilt: {took_s:.0f} s, processor time {worked_s:.0f} s, goal"
@@ -61,14 +61,14 @@ def _measure(file: Path, options: argparse.Namespace) -> int:
         flush=True,
     )
     failures = int(took_s > REBUILD_GOAL_S)
-    failures += _dashboards(database, file, options.calls)
-    failures += _sales(database)
+    failures += _measure_dashboards(database, file, options.calls)
+    failures += _measure_sales(database)
     database.close()
     return int(failures > 0)
 
 
-def _dashboards(database: Database, file: Path, calls: int) -> int:
-    duck = into_duckdb(file, file.parent)
+def _measure_dashboards(database: Database, file: Path, calls: int) -> int:
+    duck = copy_to_duckdb(file, file.parent)
     print(
         f"load {os.getloadavg()[0]:.1f}; ms         median   95 %   processor, 95 %   goal"
         "   SQLite raw  DuckDB    bytes"
@@ -79,12 +79,12 @@ def _dashboards(database: Database, file: Path, calls: int) -> int:
         dashboard_reply = json.loads(reply)
         windows = windows_of(file, dashboard_reply)
         totals = totals_of_reply(dashboard_reply["financial"]["current"]["currencies"])
-        assert totals == sums(ask_sqlite(file, windows)), request.name
-        assert totals == sums(ask_duckdb(duck, statement(windows))), request.name
+        assert totals == sums(query_sqlite(file, windows)), request.name
+        assert totals == sums(query_duckdb(duck, statement(windows))), request.name
         times, worked = times_ms(partial(dashboard, database, request.body), calls)
-        sqlite_ms = statistics.median(times_ms(partial(ask_sqlite, file, windows), 3)[0])
+        sqlite_ms = statistics.median(times_ms(partial(query_sqlite, file, windows), 3)[0])
         query = statement(windows)
-        duckdb_ms = statistics.median(times_ms(partial(ask_duckdb, duck, query), 3)[0])
+        duckdb_ms = statistics.median(times_ms(partial(query_duckdb, duck, query), 3)[0])
         slow = percentile_95(times)
         failures += slow > request.goal_ms
         print(
@@ -97,7 +97,7 @@ def _dashboards(database: Database, file: Path, calls: int) -> int:
     return failures
 
 
-def _sales(database: Database) -> int:
+def _measure_sales(database: Database) -> int:
     timings: list[tuple[float, float]] = []
 
     def work(session: object) -> None:

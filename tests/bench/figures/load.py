@@ -76,7 +76,7 @@ def repeat(file: Path, repetitions: int) -> None:
     connection.close()
 
 
-def sum_up(session: Session) -> None:
+def rebuild_rollups(session: Session) -> None:
     session.execute(text("PRAGMA cache_size=-600000"))
     rebuild(session)
 

@@ -95,7 +95,7 @@ def windows_of(file: Path, reply: dict[str, Any]) -> Windows:
     ]
 
 
-def ask_sqlite(file: Path, windows: Windows) -> list[Any]:
+def query_sqlite(file: Path, windows: Windows) -> list[Any]:
     connection = sqlite3.connect(file)
     rows = connection.execute(statement(windows)).fetchall()
     connection.close()

@@ -63,7 +63,7 @@ def totals_of_reply(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str,
     }
 
 
-def into_duckdb(file: Path, folder: Path) -> Any:
+def copy_to_duckdb(file: Path, folder: Path) -> Any:
     """Copy the columns that the statement reads into DuckDB. Return the connection."""
     import duckdb
 
@@ -85,5 +85,5 @@ def into_duckdb(file: Path, folder: Path) -> Any:
     return connection
 
 
-def ask_duckdb(connection: Any, query: str) -> list[Any]:
+def query_duckdb(connection: Any, query: str) -> list[Any]:
     return list(connection.execute(query).fetchall())

@@ -26,14 +26,14 @@ import resource
 import sys
 
 from tests.bench.fleet.attacks.beside_attacks import (
-    heartbeats_during_dashboards,
-    heartbeats_during_registrations,
-    heartbeats_during_reports,
+    measure_during_dashboards,
+    measure_during_registrations,
+    measure_during_reports,
 )
-from tests.bench.fleet.attacks.beside_sign_ins import heartbeats_during_sign_ins
-from tests.bench.fleet.fair import latency_beside_busy_organization
-from tests.bench.fleet.heartbeats import heartbeats
-from tests.bench.fleet.streams import idle_streams, requests_at_devices
+from tests.bench.fleet.attacks.beside_sign_ins import measure_during_sign_ins
+from tests.bench.fleet.fair import measure_beside_busy_organization
+from tests.bench.fleet.heartbeats import measure_heartbeats
+from tests.bench.fleet.streams import measure_idle_streams, measure_requests
 
 DATABASES = ("sqlite", "postgresql")
 KINDS = (
@@ -57,14 +57,14 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     databases: list[str] = options.database
     benchmarks = {
-        "heartbeats": lambda: heartbeats(databases, options.devices, options.heartbeats),
-        "streams": lambda: idle_streams(databases, options.streams),
-        "requests": lambda: requests_at_devices(databases, options.streams, options.requests),
-        "fair": lambda: latency_beside_busy_organization(databases),
-        "dashboards": lambda: heartbeats_during_dashboards(databases),
-        "reports": lambda: heartbeats_during_reports(databases),
-        "sign-ins": lambda: heartbeats_during_sign_ins(databases),
-        "registrations": lambda: heartbeats_during_registrations(databases),
+        "heartbeats": lambda: measure_heartbeats(databases, options.devices, options.heartbeats),
+        "streams": lambda: measure_idle_streams(databases, options.streams),
+        "requests": lambda: measure_requests(databases, options.streams, options.requests),
+        "fair": lambda: measure_beside_busy_organization(databases),
+        "dashboards": lambda: measure_during_dashboards(databases),
+        "reports": lambda: measure_during_reports(databases),
+        "sign-ins": lambda: measure_during_sign_ins(databases),
+        "registrations": lambda: measure_during_registrations(databases),
     }
     for kind in options.kinds:
         for line in benchmarks[kind]():

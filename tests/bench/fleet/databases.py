@@ -12,7 +12,7 @@ from tests.postgresql import postgresql
 
 
 @contextlib.contextmanager
-def opened(name: str) -> Iterator[str]:
+def temporary_database(name: str) -> Iterator[str]:
     """Yield the URL of an empty database. ``name``: sqlite or postgresql."""
     if name == "postgresql":
         with postgresql() as url:
@@ -22,7 +22,9 @@ def opened(name: str) -> Iterator[str]:
         yield f"sqlite:///{Path(directory) / 'service.db'}"
 
 
-def populated(url: str, devices: int, organization_id: str = DEFAULT_ORGANIZATION) -> list[Member]:
+def write_fleet(
+    url: str, devices: int, organization_id: str = DEFAULT_ORGANIZATION
+) -> list[Member]:
     """Write a fleet of ``devices`` devices into the database."""
     with contextlib.closing(Database(url)) as database:
         return populate(database, devices, organization_id)

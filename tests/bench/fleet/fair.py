@@ -4,9 +4,10 @@ as much as it can.
 
 import asyncio
 import statistics
+import time
 from collections.abc import Iterator
 
-from tests.bench.fleet.databases import opened, populated
+from tests.bench.fleet.databases import temporary_database, write_fleet
 from tests.bench.fleet.fleet import Member
 from tests.bench.fleet.load import exchange, heartbeat, list_devices
 from tests.bench.fleet.service import Service, attacking, service
@@ -18,14 +19,14 @@ that the rate limit permits.
 """
 
 
-def latency_beside_busy_organization(databases: list[str]) -> Iterator[str]:
+def measure_beside_busy_organization(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database: the 95th percentile of the latency without and with the
     attack of the module `greedy`, and the ratio of both. The last figure is the ratio if the attack
     is on another service of this machine. Such an attack takes only processor time from the
     measured service.
     """
     for database in databases:
-        with opened(database) as url, opened(database) as elsewhere:
+        with temporary_database(database) as url, temporary_database(database) as elsewhere:
             (greedy, other), (stranger, _) = _organizations(url), _organizations(elsewhere)
             with (
                 service(url, "--rate", "20") as started,
@@ -46,12 +47,12 @@ def _attacked_p95_ms(started: Service, other: Member, attacked: Service, greedy:
     ``greedy`` attacks the service ``attacked``.
     """
     with attacking("greedy", attacked.port, greedy.api_key, str(greedy.binding_id)):
-        asyncio.run(asyncio.sleep(FULL_AFTER_S))
+        time.sleep(FULL_AFTER_S)
         return _p95_ms(started.port, other)
 
 
 def _organizations(url: str) -> tuple[Member, Member]:
-    return populated(url, 1, "org-0001")[0], populated(url, 1, "org-0002")[0]
+    return write_fleet(url, 1, "org-0001")[0], write_fleet(url, 1, "org-0002")[0]
 
 
 def _p95_ms(port: int, member: Member) -> float:
@@ -60,7 +61,7 @@ def _p95_ms(port: int, member: Member) -> float:
     """
     latencies: list[float] = []
 
-    async def paced() -> None:
+    async def send() -> None:
         for number in range(CALLS):
             request = list_devices(member) if number % 2 else heartbeat(member)
             tally = await exchange(port, [request], 1)
@@ -69,5 +70,5 @@ def _p95_ms(port: int, member: Member) -> float:
             latencies.extend(tally.latencies_s)
             await asyncio.sleep(0.05)
 
-    asyncio.run(paced())
+    asyncio.run(send())
     return 1000 * statistics.quantiles(latencies, n=20)[18]

@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator
 
-from tests.bench.fleet.databases import opened, populated
+from tests.bench.fleet.databases import temporary_database, write_fleet
 from tests.bench.fleet.fleet import DEVICES_A_KEY, Member
 from tests.bench.fleet.load import exchange, heartbeat
 from tests.bench.fleet.service import Service, bare, service
@@ -18,7 +18,7 @@ WARM_UP = 10
 """Before the measurement, one tenth of the heartbeats is sent."""
 
 
-def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[str]:
+def measure_heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[str]:
     """Measure the framework alone with each HTTP parser. Then measure the service with each
     database and fleet size. Yield a line for each measurement.
     """
@@ -28,8 +28,8 @@ def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[s
             yield f"{'framework alone, ' + kind:<28} {_measure(started, [unknown], count)}"
     for database in databases:
         for size in sizes:
-            with opened(database) as url:
-                fleet = populated(url, size)
+            with temporary_database(database) as url:
+                fleet = write_fleet(url, size)
                 with service(url) as started:
                     yield f"{f'{database}, {size:,} devices':<28} {_measure(started, fleet, count)}"
 

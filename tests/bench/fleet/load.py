@@ -82,7 +82,7 @@ class Exchange(asyncio.Protocol):
         if not separator:
             return
         lowered = head.lower()
-        at = lowered.index(b"content-length:") + 15
+        at = lowered.index(b"content-length:") + len(b"content-length:")
         length = int(lowered[at : at + 12].split(b"\r")[0])
         if len(rest) < length:
             return
@@ -199,7 +199,7 @@ class Listener(asyncio.Protocol):
             self.opened.set_exception(ConnectionError("the connection closed before the answer"))
 
 
-async def listen(
+async def open_streams(
     ports: list[int], fleet: list[Member], on_data: Callable[[int, bytes], None], at_once: int = 64
 ) -> list[Listener]:
     """Open a stream for each device, at most ``at_once`` at a time, spread over the ports."""

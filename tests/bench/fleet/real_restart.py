@@ -16,7 +16,7 @@ from agent.adapters.failpoints import Failpoint
 from agent.adapters.service_client import CommandStream, ServiceClient
 from agent.config.credential import ApiKeySource
 from agent.config.model import Service
-from tests.bench.fleet.databases import opened, populated
+from tests.bench.fleet.databases import temporary_database, write_fleet
 from tests.bench.fleet.fleet import Member
 from tests.bench.fleet.simulated_fleet import INTERVAL_S, AgentLoops
 
@@ -53,8 +53,8 @@ def restart_real_service(devices: int) -> str:
     """
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with opened("sqlite") as url:
-        fleet = populated(url, devices)
+    with temporary_database("sqlite") as url:
+        fleet = write_fleet(url, devices)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         return asyncio.run(_restart(url, port, fleet))

@@ -143,15 +143,15 @@ def main() -> int:
     options = parser.parse_args()
     logging.disable()  # 10,000 agents would log too much
     gc.disable()
-    is_good = True
+    has_met_goals = True
     for each in simulate_each(options.devices, options.outage):
         sys.stdout.write(f"{each}\n")
         sys.stdout.flush()
-        is_good &= each.back_s <= BACK_WITHIN_S and each.peak_ratio <= PEAK_MAX
+        has_met_goals &= each.back_s <= BACK_WITHIN_S and each.peak_ratio <= PEAK_MAX
     gc.enable()
     if options.real:
         sys.stdout.write(f"{restart_real_service(options.real)}\n")
-    return 0 if is_good else 1
+    return 0 if has_met_goals else 1
 
 
 if __name__ == "__main__":

@@ -196,7 +196,7 @@ class SimulatedClient:
         return self._service.stream(self._caller)
 
 
-class _Bound:
+class _PermanentBinding:
     """Replaces the agent's binding state. This binding is never lost."""
 
     is_bound = True
@@ -212,7 +212,7 @@ class _Bound:
         await self._never.wait()
 
 
-class _Key:
+class _ApiKeySource:
     def read(self) -> str:
         return "key"
 
@@ -228,8 +228,8 @@ class AgentLoops:
     """
 
     def __init__(self, client: Any, clock: Clock, binding_id: UUID, seed: int) -> None:
-        bound: Any = _Bound(binding_id)
-        key: Any = _Key()
+        bound: Any = _PermanentBinding(binding_id)
+        key: Any = _ApiKeySource()
         nothing: Any = None
         self._clock = clock
         self._rng = Random(seed)

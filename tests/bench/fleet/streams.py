@@ -7,9 +7,9 @@ import statistics
 import time
 from collections.abc import Iterator
 
-from tests.bench.fleet.databases import opened, populated
+from tests.bench.fleet.databases import temporary_database, write_fleet
 from tests.bench.fleet.fleet import Member
-from tests.bench.fleet.load import create_request, listen, post
+from tests.bench.fleet.load import create_request, open_streams, post
 from tests.bench.fleet.service import Service, service
 
 WITHIN_S = 20
@@ -19,25 +19,25 @@ IDLE_S = 30
 KIB = 1024
 
 
-def idle_streams(databases: list[str], streams: int) -> Iterator[str]:
+def measure_idle_streams(databases: list[str], streams: int) -> Iterator[str]:
     """Yield a line for each database: the memory of one stream, and the processor time of 1,000
     idle streams.
     """
     for database in databases:
-        with opened(database) as url:
-            fleet = populated(url, streams)
+        with temporary_database(database) as url:
+            fleet = write_fleet(url, streams)
             with service(url) as started:
-                yield f"{f'{database}, {streams:,} streams':<28} {_idle(started, fleet)}"
+                yield f"{f'{database}, {streams:,} streams':<28} {_idle_cost(started, fleet)}"
 
 
-def _idle(started: Service, fleet: list[Member]) -> str:
+def _idle_cost(started: Service, fleet: list[Member]) -> str:
     async def measure() -> str:
         # For the first streams, the service imports modules. The memory of these modules is not
         # part of the memory of a stream.
-        first = await listen([started.port], fleet[:10], _ignore)
+        first = await open_streams([started.port], fleet[:10], _ignore)
         before_mib = started.rss_mib
         began_s = time.perf_counter()
-        rest = await listen([started.port], fleet[10:], _ignore)
+        rest = await open_streams([started.port], fleet[10:], _ignore)
         opened_s = time.perf_counter() - began_s
         each_kib = (started.rss_mib - before_mib) * KIB / len(rest)
         cpu_s = started.cpu_s
@@ -54,20 +54,21 @@ def _idle(started: Service, fleet: list[Member]) -> str:
     return asyncio.run(measure())
 
 
-def requests_at_devices(databases: list[str], streams: int, requests: int) -> Iterator[str]:
+def measure_requests(databases: list[str], streams: int, requests: int) -> Iterator[str]:
     """Yield a line for each database: the time from createRequest until the device receives it.
 
     On PostgreSQL the streams and the requests are spread over two processes.
     """
     for database in databases:
-        with opened(database) as url, contextlib.ExitStack() as stack:
-            fleet = populated(url, streams)
+        with temporary_database(database) as url, contextlib.ExitStack() as stack:
+            fleet = write_fleet(url, streams)
             processes = 2 if database == "postgresql" else 1
             services = [stack.enter_context(service(url)) for _ in range(processes)]
-            yield f"{f'{database}, {streams:,} streams':<28} {_requests(services, fleet, requests)}"
+            line = _request_times(services, fleet, requests)
+            yield f"{f'{database}, {streams:,} streams':<28} {line}"
 
 
-def _requests(services: list[Service], fleet: list[Member], requests: int) -> str:
+def _request_times(services: list[Service], fleet: list[Member], requests: int) -> str:
     arrivals: dict[tuple[int, str], float] = {}
     arrived = asyncio.Event()
 
@@ -89,7 +90,7 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
 
     async def measure() -> str:
         ports = [each.port for each in services]
-        listeners = await listen(ports, fleet, on_data)
+        listeners = await open_streams(ports, fleet, on_data)
         took = []
         for turn in range(requests):
             number = turn * 7919 % len(fleet)  # a prime: the devices come in a mixed order

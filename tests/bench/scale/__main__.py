@@ -12,6 +12,7 @@ streams, so a low limit of open files (ulimit -Hn) requires more workers.
 import argparse
 import contextlib
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -44,13 +45,13 @@ def main() -> int:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="venue-scale-")))
         url = stack.enter_context(postgresql())
         began_s = time.monotonic()
-        fleet = _populated(url, options.streams, options.organizations)
+        fleet = _write_fleet(url, options.streams, options.organizations)
         (directory / "keys").write_text("".join(f"{each.api_key}\n" for each in fleet))
         (directory / "fleet").write_text(
             "".join(f"{each.api_key} {each.instance_id} {each.binding_id}\n" for each in fleet)
         )
-        _line(f"{len(fleet):,} devices stored", f"{time.monotonic() - began_s:.0f} s")
-        _line("load average", " ".join(f"{each:.2f}" for each in os.getloadavg()))
+        _print(f"{len(fleet):,} devices stored", f"{time.monotonic() - began_s:.0f} s")
+        _print("load average", " ".join(f"{each:.2f}" for each in os.getloadavg()))
         service = stack.enter_context(_service(url, options.workers))
         scale = Scale(service, postmaster_of(url), directory, options)
         scale.open_streams(stack)
@@ -74,18 +75,18 @@ class Scale:
 
     def open_streams(self, stack: contextlib.ExitStack) -> None:
         count = self._options.streams
-        parts = -(-count // HELD_BY_A_PROCESS)
+        parts = math.ceil(count / HELD_BY_A_PROCESS)
         before, began_s = cost_of(self._service.pid), time.monotonic()
         for part in range(parts):
             words = (self._service.port, self._directory / "keys", part, count, parts)
             self._holders.append(stack.enter_context(_holder([str(each) for each in words])))
         opened_s = [holder.wait_until_open() for holder in self._holders]
         after = cost_of(self._service.pid)
-        _line("all open after", f"{max(opened_s) - began_s:.0f} s")
-        _line("opened again", str(sum(holder.reopened for holder in self._holders)))
-        _line("CPU of opening", f"{1000 * (after.cpu_s - before.cpu_s) / count:.2f} ms a stream")
+        _print("all open after", f"{max(opened_s) - began_s:.0f} s")
+        _print("opened again", str(sum(holder.reopened for holder in self._holders)))
+        _print("CPU of opening", f"{1000 * (after.cpu_s - before.cpu_s) / count:.2f} ms a stream")
         kib = (after.pss_mib - before.pss_mib) * KIB / count
-        _line("memory", f"{kib:.1f} KiB PSS a stream, {after.pss_mib:.0f} MiB in total")
+        _print("memory", f"{kib:.1f} KiB PSS a stream, {after.pss_mib:.0f} MiB in total")
 
     def idle(self) -> None:
         before, database_before = cost_of(self._service.pid), cost_of(self._postmaster)
@@ -95,8 +96,8 @@ class Scale:
         share = 100 * (cost_of(self._service.pid).cpu_s - before.cpu_s) / took_s
         database_share = 100 * _cpu_since(self._postmaster, database_before) / took_s
         per_thousand = share / (self._options.streams / 1000)
-        _line("idle", f"{share:.1f} % of a core, {per_thousand:.3f} % per 1,000 streams")
-        _line("idle PostgreSQL", f"{database_share:.1f} % of a core")
+        _print("idle", f"{share:.1f} % of a core, {per_thousand:.3f} % per 1,000 streams")
+        _print("idle PostgreSQL", f"{database_share:.1f} % of a core")
 
     def load(self) -> None:
         options, service = self._options, self._service
@@ -106,20 +107,20 @@ class Scale:
         command = (sys.executable, "-m", "tests.bench.scale.load", *(str(each) for each in words))
         before, database_before = cost_of(service.pid), cost_of(self._postmaster)
         began_s = time.monotonic()
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        result = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         took_s = time.monotonic() - began_s
-        after, sent = cost_of(service.pid), json.loads(done.stdout)
-        _line(
+        after, sent = cost_of(service.pid), json.loads(result.stdout)
+        _print(
             "load",
             ", ".join(f"{rate:.0f}" for rate in rates) + " heartbeats, reports, requests a second",
         )
         for name in ("heartbeats", "reports", "requests"):
-            _line(name, _summary(sent[name]))
+            _print(name, _format_tally(sent[name]))
         self._print_arrivals(sent["due"])
-        _line("CPU under load", f"{100 * (after.cpu_s - before.cpu_s) / took_s:.0f} % of a core")
+        _print("CPU under load", f"{100 * (after.cpu_s - before.cpu_s) / took_s:.0f} % of a core")
         database_share = 100 * _cpu_since(self._postmaster, database_before) / took_s
-        _line("PostgreSQL under load", f"{database_share:.0f} % of a core")
-        _line("memory under load", f"{after.pss_mib:.0f} MiB PSS in total")
+        _print("PostgreSQL under load", f"{database_share:.0f} % of a core")
+        _print("memory under load", f"{after.pss_mib:.0f} MiB PSS in total")
 
     def _print_arrivals(self, due_s: dict[str, float]) -> None:
         arrived_s: dict[str, float] = {}
@@ -130,13 +131,13 @@ class Scale:
             time.sleep(0.1)
         took_s = [arrived_s[each] - due_s[each] for each in due_s.keys() & arrived_s.keys()]
         missing = len(due_s) - len(took_s)
-        _line("request at its device", f"{_percentiles(took_s)}, {missing} missing")
+        _print("request at its device", f"{_format_percentiles(took_s)}, {missing} missing")
 
     def end(self) -> None:
         ends = [holder.end() for holder in self._holders]
         lost = sum(reopened for _, reopened in ends) - sum(each.reopened for each in self._holders)
-        _line("streams at the end", f"{sum(open_now for open_now, _ in ends):,}, {lost} lost")
-        _line("load average", " ".join(f"{each:.2f}" for each in os.getloadavg()))
+        _print("streams at the end", f"{sum(open_now for open_now, _ in ends):,}, {lost} lost")
+        _print("load average", " ".join(f"{each:.2f}" for each in os.getloadavg()))
 
 
 class Holder:
@@ -206,7 +207,7 @@ def _service(url: str, workers: int) -> Iterator[Service]:
             process.wait(60)
 
 
-def _populated(url: str, devices: int, organizations: int) -> list[Member]:
+def _write_fleet(url: str, devices: int, organizations: int) -> list[Member]:
     database = Database(url)
     try:
         return [
@@ -227,19 +228,19 @@ def _cpu_since(pid: int, before: Cost) -> float:
     return cost_of(pid).cpu_s - before.cpu_s
 
 
-def _summary(sent: dict[str, Any]) -> str:
+def _format_tally(sent: dict[str, Any]) -> str:
     statuses = " ".join(f"{count:,} × {status}" for status, count in sent["statuses"].items())
-    return f"{statuses}, {sent['unanswered']} unanswered, {_percentiles(sent['latencies'])}"
+    return f"{statuses}, {sent['unanswered']} unanswered, {_format_percentiles(sent['latencies'])}"
 
 
-def _percentiles(values_s: list[float]) -> str:
+def _format_percentiles(values_s: list[float]) -> str:
     if len(values_s) < 2:
         return "no figures"
     p50, p99 = statistics.median(values_s), statistics.quantiles(values_s, n=100)[98]
     return f"p50 {1000 * p50:.0f} ms, p99 {1000 * p99:.0f} ms, max {1000 * max(values_s):.0f} ms"
 
 
-def _line(name: str, figures: str) -> None:
+def _print(name: str, figures: str) -> None:
     sys.stdout.write(f"{name:<24}{figures}\n")
     sys.stdout.flush()
 

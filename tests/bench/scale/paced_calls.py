@@ -97,7 +97,7 @@ class _Connection(asyncio.Protocol):
         if not end or self._number is None:
             return
         lowered = head.lower()
-        at = lowered.index(b"content-length:") + 15
+        at = lowered.index(b"content-length:") + len(b"content-length:")
         if len(body) < int(lowered[at : at + 12].split(b"\r")[0]):
             return
         number, self._number = self._number, None

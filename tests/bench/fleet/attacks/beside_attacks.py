@@ -11,7 +11,7 @@ from typing import Final
 from controlplane.storage.database import Database
 from tests.bench.fleet.attacks.heartbeats_beside import measure
 from tests.bench.fleet.attacks.large_merchant import populate_merchant
-from tests.bench.fleet.databases import opened, populated
+from tests.bench.fleet.databases import temporary_database, write_fleet
 from tests.bench.fleet.fleet import Member
 from tests.bench.fleet.service import attacking, service
 
@@ -20,41 +20,41 @@ VIEWERS: Final = (1, 100)
 LIMITS: Final = ("--rate", "20", "--burst", "100", "--trusted-proxy", "127.0.0.1")
 
 
-def heartbeats_during_dashboards(databases: list[str]) -> Iterator[str]:
+def measure_during_dashboards(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database and number of keys that request dashboards."""
     for database in databases:
         for viewers in VIEWERS:
-            with opened(database) as url:
+            with temporary_database(database) as url:
                 member, keys = _member(url, "org-0002"), _viewers(url, viewers)
-                line = _measured(url, member, "dashboards", *keys)
+                line = _measure_during(url, member, "dashboards", *keys)
             yield f"{f'{database}, {viewers} keys':<28} {line}"
 
 
-def heartbeats_during_reports(databases: list[str]) -> Iterator[str]:
+def measure_during_reports(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database, beside an API key that submits reports."""
     for database in databases:
-        with opened(database) as url:
+        with temporary_database(database) as url:
             member, greedy = _member(url, "org-0002"), _member(url, "org-0001")
-            line = _measured(url, member, "reports", greedy.api_key, str(greedy.binding_id))
+            line = _measure_during(url, member, "reports", greedy.api_key, str(greedy.binding_id))
         yield f"{database:<28} {line}"
 
 
-def heartbeats_during_registrations(databases: list[str]) -> Iterator[str]:
+def measure_during_registrations(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database, beside strangers who register OAuth clients."""
     for database in databases:
-        with opened(database) as url:
-            line = _measured(url, _member(url, "org-0002"), "registrations")
+        with temporary_database(database) as url:
+            line = _measure_during(url, _member(url, "org-0002"), "registrations")
         yield f"{database:<28} {line}"
 
 
-def _measured(url: str, member: Member, kind: str, *words: str) -> str:
+def _measure_during(url: str, member: Member, kind: str, *words: str) -> str:
     with service(url, *LIMITS) as started:
         attack = partial(attacking, "attacks.attacker", started.port, kind, *words)
         return asyncio.run(measure(started.port, member, attack))
 
 
 def _member(url: str, organization_id: str) -> Member:
-    return populated(url, 1, organization_id)[0]
+    return write_fleet(url, 1, organization_id)[0]
 
 
 def _viewers(url: str, count: int) -> list[str]:

@@ -19,7 +19,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.bench.fleet.attacks.attacker import sign_in
 from tests.bench.fleet.attacks.heartbeats_beside import measure
-from tests.bench.fleet.databases import opened, populated
+from tests.bench.fleet.databases import temporary_database, write_fleet
 from tests.bench.fleet.load import post
 from tests.bench.fleet.service import Service, attacking, service
 
@@ -30,11 +30,11 @@ EVERY_S: Final = 2.0
 """Interval of the user's sign-ins. It is below the limit for one network."""
 
 
-def heartbeats_during_sign_ins(databases: list[str]) -> Iterator[str]:
+def measure_during_sign_ins(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database."""
     for database in databases:
-        with opened(database) as url:
-            member = populated(url, 1)[0]
+        with temporary_database(database) as url:
+            member = write_fleet(url, 1)[0]
             _add_user(url)
             with service(url, "--trusted-proxy", "127.0.0.1") as started:
                 user = _User(started)

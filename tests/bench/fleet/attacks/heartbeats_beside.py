@@ -36,8 +36,8 @@ async def measure(port: int, member: Member, attack: Attack) -> str:
 
     Raises RuntimeError if a heartbeat failed, or if /readyz did not return 200 during the attack.
     """
-    await _latencies_s(port, member, WARM_UP_S)
-    rounds = [await _round(port, member, attack) for _ in range(ROUNDS)]
+    await _measure_latencies_s(port, member, WARM_UP_S)
+    rounds = [await _measure_round(port, member, attack) for _ in range(ROUNDS)]
     undisturbed_ms, attacked_ms, ratio, recovered_s = map(
         statistics.median, zip(*rounds, strict=True)
     )
@@ -47,22 +47,22 @@ async def measure(port: int, member: Member, attack: Attack) -> str:
     )
 
 
-async def _round(port: int, member: Member, attack: Attack) -> tuple[float, ...]:
+async def _measure_round(port: int, member: Member, attack: Attack) -> tuple[float, ...]:
     """Return the 95th percentile undisturbed and during the attack in milliseconds, their ratio,
     and the time to recover in seconds.
     """
-    undisturbed_s = _p95(await _latencies_s(port, member, PHASE_S))
+    undisturbed_s = _p95(await _measure_latencies_s(port, member, PHASE_S))
     with attack():
-        attacked_s = _p95(await _latencies_s(port, member, PHASE_S))
+        attacked_s = _p95(await _measure_latencies_s(port, member, PHASE_S))
         ready = await get(port, "/readyz")
         if ready != HTTPStatus.OK:
             raise RuntimeError(f"/readyz returned {ready}")
         stopped_s = time.perf_counter()
-    recovered_s = await _recovered_s(port, member, FAST_RATIO_MAX * undisturbed_s, stopped_s)
+    recovered_s = await _measure_recovery_s(port, member, FAST_RATIO_MAX * undisturbed_s, stopped_s)
     return 1000 * undisturbed_s, 1000 * attacked_s, attacked_s / undisturbed_s, recovered_s
 
 
-async def _latencies_s(port: int, member: Member, for_s: float) -> list[float]:
+async def _measure_latencies_s(port: int, member: Member, for_s: float) -> list[float]:
     """Send heartbeats at a rate below the rate limit, at least one. Return their durations in
     seconds. Raises RuntimeError if one failed.
     """
@@ -77,15 +77,14 @@ async def _latencies_s(port: int, member: Member, for_s: float) -> list[float]:
     return latencies
 
 
-async def _recovered_s(port: int, member: Member, fast_s: float, since_s: float) -> float:
+async def _measure_recovery_s(port: int, member: Member, fast_s: float, since_s: float) -> float:
     """Return the time from ``since_s`` until the first of `FAST_CALLS` fast heartbeats in a row."""
     first_s, in_a_row = since_s, 0
     while in_a_row < FAST_CALLS:
-        began_s = time.perf_counter()
-        (latency_s,) = await _latencies_s(port, member, 0)
-        is_fast = latency_s <= fast_s
-        first_s = began_s if is_fast and not in_a_row else first_s
-        in_a_row = in_a_row + 1 if is_fast else 0
+        if in_a_row == 0:
+            first_s = time.perf_counter()
+        (latency_s,) = await _measure_latencies_s(port, member, 0)
+        in_a_row = in_a_row + 1 if latency_s <= fast_s else 0
     return first_s - since_s
 
 

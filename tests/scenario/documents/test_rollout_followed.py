@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.large, pytest.mark.needs("network-namespace")]
 
 
 def follow() -> list[dict[str, Any]]:
-    command = (sys.executable, "-m", "tests.scenario.documents.following")
+    command = (sys.executable, "-m", "tests.scenario.documents.rollout")
     result = subprocess.run(
         (*namespaces.entering(), *command), cwd=ROOT, capture_output=True, timeout=900, check=False
     )

@@ -2,7 +2,7 @@
 
 It must run in its own network namespace:
 
-    python -m tests.scenario.documents.following
+    python -m tests.scenario.documents.rollout
 
 Prints a JSON list with the command, exit code, output and errors of each step.
 """
