@@ -17,8 +17,7 @@ from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Self
 
-from tests.fakes.http_server import Connections, Reply, Request
-from tests.fakes.http_server import _read as read_request
+from tests.fakes.http_server import Connections, Reply, Request, read_request
 from tests.fakes.strict_service import PREFIX, Json, StrictService
 
 
