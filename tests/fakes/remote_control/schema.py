@@ -20,6 +20,7 @@ from tests.fakes.schemas.contract import (
     COUNT,
     KIND,
     UUID,
+    NotFittingError,
     Schema,
     array,
     each,
@@ -153,10 +154,6 @@ def _compiled_timestamp(value: str) -> bool:
         return _is_timestamp(value)
     except ValueError:
         return False
-
-
-class NotFittingError(AssertionError):
-    """A reply that the document does not describe."""
 
 
 def require_fitting(reply: httpx2.Response) -> None:

@@ -274,6 +274,10 @@ APPLICATION_PAYLOAD = exact(
 )
 
 
+class NotFittingError(AssertionError):
+    """A reply that the documents do not describe."""
+
+
 def _utf16_units(text: str) -> int:
     return sum(2 if ord(character) > 0xFFFF else 1 for character in text)
 

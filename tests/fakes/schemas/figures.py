@@ -17,6 +17,7 @@ from tests.fakes.schemas.contract import (
     COUNT,
     NUMBER,
     SAFE,
+    NotFittingError,
     Schema,
     array,
     each,
@@ -148,10 +149,6 @@ OPERATIONS: Final[Mapping[str, tuple[Schema, Schema]]] = {
     "reports/financialSummary": (COMMON_QUERY, FINANCIAL_SUMMARY),
 }
 """The schemas of the request body and of the reply body, by the operation's path below PREFIX."""
-
-
-class NotFittingError(AssertionError):
-    """A reply that the document does not describe."""
 
 
 def require_fitting(reply: httpx2.Response) -> None:

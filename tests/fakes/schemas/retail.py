@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from tests.fakes.schemas.compiled import CompiledValidator
-from tests.fakes.schemas.contract import UUID, Schema, enum, exact, null_or
+from tests.fakes.schemas.contract import UUID, NotFittingError, Schema, enum, exact, null_or
 
 TIMESTAMP: Final[Schema] = {
     "type": "string",
@@ -198,10 +198,6 @@ PROBLEM = exact(  # a body of the type application/problem+json (RFC 9457)
         ),
     },
 )
-
-
-class NotFittingError(AssertionError):
-    """A reply that the document does not describe."""
 
 
 def require_fitting(reply: httpx2.Response, base: str = "/api/v1") -> None:

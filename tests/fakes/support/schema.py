@@ -13,7 +13,7 @@ import httpx2
 from jsonschema import Draft202012Validator, FormatChecker
 
 from tests.fakes.schemas.compiled import CompiledValidator
-from tests.fakes.schemas.contract import UUID, Schema, array, exact, null_or
+from tests.fakes.schemas.contract import UUID, NotFittingError, Schema, array, exact, null_or
 
 PREFIX: Final = "/api/public/v1/support/"
 NULL: Schema = {"type": "null"}
@@ -96,10 +96,6 @@ REFUSALS: Final[Mapping[str, int]] = {
     "token_expired": 409,
 }
 """The status of each refusal that docs/support.md describes, by code."""
-
-
-class NotFittingError(AssertionError):
-    """A reply that neither the contract nor docs/support.md describes."""
 
 
 def require_fitting(reply: httpx2.Response) -> None:

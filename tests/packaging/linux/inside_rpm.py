@@ -86,7 +86,7 @@ def is_in_post() -> bool:
     try:
         os.close(os.open(SYSUSERS, os.O_WRONLY | os.O_NONBLOCK))
     except OSError:
-        return False  # nobody reads the pipe
+        return False  # no process reads the pipe
     return True
 
 

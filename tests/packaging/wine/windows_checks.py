@@ -238,7 +238,7 @@ class PackageChecks(Checks):
             self.refuse_a_wrong_configuration, self.install_and_enroll,
             lambda: self.collect_both_kinds("the service"), self.stop_during_a_collection,
             self.replace_the_package,
-            self.keep_state_when_uninstalled, self.leave_nothing,
+            self.keep_state_when_uninstalled, self.purge_without_leftovers,
         )  # fmt: skip
 
     def agent(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
@@ -368,7 +368,7 @@ class PackageChecks(Checks):
         self.require_the_same_device()
         print_ok("uninstalled twice and installed: the same device answers")
 
-    def leave_nothing(self) -> None:
+    def purge_without_leftovers(self) -> None:
         self.agent("service", "uninstall", "--purge")
         self.agent("service", "uninstall", "--purge")
         assert not self.home.exists(), sorted(self.home.rglob("*"))
