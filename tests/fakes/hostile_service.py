@@ -59,6 +59,7 @@ class Exchange:
 
 
 Fault = Callable[[Exchange], Awaitable[None]]
+"""Answers an exchange in place of the service. Each function below is a fault, or returns one."""
 
 PORTAL = (
     b"<!doctype html><html><body><form>Welcome to Free WiFi, please log in</form></body></html>"

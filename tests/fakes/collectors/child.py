@@ -155,7 +155,7 @@ def start_escaped_grandchild() -> None:
 
 
 def wait_for_stdin_end() -> None:
-    """Run until standard input is closed. This also happens if the agent is killed."""
+    """Run until standard input is closed. The kernel also closes it if the agent is killed."""
     sys.stdin.readline()
     FILE.write_text(str(os.getpid()))
     send_checkpoint()

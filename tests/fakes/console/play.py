@@ -74,6 +74,7 @@ async def enroll_device(
 async def play(
     page: Page, http: httpx2.AsyncClient, url: str, key: str, reader: str, *, database: str
 ) -> dict[str, Any]:
+    """Return the content of the pages at each step. ``reader`` is an API key that can only read."""
     results: dict[str, Any] = {}
     await sign_in(page, results, url, key)
     await check_empty_console(page)

@@ -255,8 +255,8 @@ def _validate(reply: httpx2.Response, operation: tuple[str, str] | None) -> None
     """Validate the body. ``operation`` is a key of ``REPLIES``, or None for a problem."""
     error = best_match(_validator(operation).iter_errors(reply.json()))
     if error is not None:
-        where = ".".join(map(str, error.absolute_path))
-        _require(reply, False, f"{where}: {error.message[:300]}")
+        path = ".".join(map(str, error.absolute_path))
+        _require(reply, False, f"{path}: {error.message[:300]}")
 
 
 @functools.cache
