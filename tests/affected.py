@@ -71,7 +71,7 @@ READERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ),
     ),
     ("*.md", ("tests.unit.test_architecture", "tests.unit.agent.cli.test_documents")),
-    ("packaging/*", ("tests.packaging.test_package_parts",)),
+    ("packaging/*", ("tests.packaging.scripts", "tests.packaging.test_package_parts")),
     ("tests/fixtures/application/*", ("tests.unit.collectors.application.fixtures",)),
     ("tests/fixtures/golden/*", ("tests.contract.golden",)),
     ("tests/fixtures/healthy/*", ("tests.fixtures.healthy",)),

@@ -188,9 +188,9 @@ def main() -> int:
         for number, defect in rows:
             outcome = search(copy, defect, only_hints=options.hints)
             results[outcome.size or "not caught"] += 1
-            where = "" if outcome.was_hinted or outcome.size is None else ", not in the hint"
+            note = "" if outcome.was_hinted or outcome.size is None else ", not in the hint"
             print(f"{number:3}  {defect.kind}: {defect.description}")
-            print(f"     {outcome.size or 'NOT CAUGHT'}{where}  {outcome.test}", flush=True)
+            print(f"     {outcome.size or 'NOT CAUGHT'}{note}  {outcome.test}", flush=True)
     counts = ", ".join(f"{count} {size}" for size, count in results.items())
     print(f"{len(rows)} defects: {counts}")
     return 1 if results["not caught"] else 0

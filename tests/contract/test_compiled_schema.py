@@ -6,9 +6,8 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from tests.fakes.schemas.compiled import CompiledValidator
-from tests.fakes.schemas.contract import ID, SAFE, violations
+from tests.fakes.schemas.contract import ID, SAFE, UUID, violations
 from tests.fakes.schemas.figures import DATE
-from tests.fakes.schemas.retail import UUID
 from tests.fakes.support.schema import TIMESTAMP
 
 SOME_UUID = "0b9f9a2e-6a0c-4c0e-8a57-3d0a1f0c9b11"

@@ -87,7 +87,7 @@ class DevToolsPort:
         while not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
                 connection, _ = self._server.accept()
-                thread = threading.Thread(target=self._attend, args=(connection,))
+                thread = threading.Thread(target=self._serve_connection, args=(connection,))
                 self._threads.append(thread)
                 thread.start()
 
@@ -100,24 +100,24 @@ class DevToolsPort:
             thread.join(5)
         self._server.close()
 
-    def _attend(self, connection: socket.socket) -> None:
+    def _serve_connection(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
             connection.settimeout(0.2)
             first = self._receive(connection)
             if self._handler is not None and self._handler(connection, first):
                 return
             if first.startswith(b"GET /json/list "):
-                self._list(connection)
+                self._send_list(connection)
             else:
-                self._converse(connection, first)
+                self._serve_websocket(connection, first)
 
-    def _list(self, connection: socket.socket) -> None:
+    def _send_list(self, connection: socket.socket) -> None:
         worker = {"id": "W1", "type": "service_worker", "title": "", "url": "https://x/"}
         body = json.dumps([worker, *map(page_target, self._pages)]).encode()
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
         connection.sendall(head.encode() + body)
 
-    def _converse(self, connection: socket.socket, data: bytes) -> None:
+    def _serve_websocket(self, connection: socket.socket, data: bytes) -> None:
         protocol = ServerProtocol()
         page_id = ""
         while data and not self._closing.is_set():
@@ -127,12 +127,12 @@ class DevToolsPort:
                     page_id = event.path.rpartition("/")[2]
                     protocol.send_response(protocol.accept(event))
                 elif isinstance(event, Frame) and event.opcode is Opcode.TEXT:
-                    self._command(protocol, page_id, bytes(event.data))
+                    self._answer_command(protocol, page_id, bytes(event.data))
             for out in protocol.data_to_send():
                 connection.sendall(out)
             data = self._receive(connection)
 
-    def _command(self, protocol: ServerProtocol, page_id: str, data: bytes) -> None:
+    def _answer_command(self, protocol: ServerProtocol, page_id: str, data: bytes) -> None:
         message = json.loads(data)
         self.commands.append((page_id, message["method"], message["params"]))
         protocol.send_text(json.dumps({"method": self._event, "params": {}}).encode())

@@ -17,8 +17,7 @@ from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Self
 
-from tests.fakes.http_server import Connections, Reply, Request
-from tests.fakes.http_server import _read as read_request
+from tests.fakes.http_server import Connections, Reply, Request, read_request
 from tests.fakes.strict_service import PREFIX, Json, StrictService
 
 
@@ -60,6 +59,7 @@ class Exchange:
 
 
 Fault = Callable[[Exchange], Awaitable[None]]
+"""Answers an exchange in place of the service. Each function below is a fault, or returns one."""
 
 PORTAL = (
     b"<!doctype html><html><body><form>Welcome to Free WiFi, please log in</form></body></html>"

@@ -127,7 +127,7 @@ class HttpServer:
 
     async def _serve(self, reader: Reader, writer: Writer) -> None:
         try:
-            while (request := await _read(reader)) is not None:
+            while (request := await read_request(reader)) is not None:
                 if not await self._answer(await self._handler(request), writer):
                     return
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -158,7 +158,8 @@ class HttpServer:
         return False
 
 
-async def _read(reader: Reader) -> Request | None:
+async def read_request(reader: Reader) -> Request | None:
+    """Return the next request, or None if the client has closed the connection."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:

@@ -401,7 +401,7 @@ class Verification:
         names = ("instanceId", "bindingId")
         assert [devices[0][n] for n in names] == [self.device[n] for n in names], devices
 
-    def leave_nothing(self) -> None:
+    def purge_without_leftovers(self) -> None:
         run("dpkg", "--purge", "venue-agent")
         leftovers = files_of_the_system() - self.initial_files
         assert not leftovers, sorted(leftovers)[:20]
@@ -501,7 +501,7 @@ def main() -> int:
             verification.survive_an_upgrade,
             verification.roll_back_a_failed_upgrade,
             verification.keep_state_when_uninstalled,
-            verification.leave_nothing,
+            verification.purge_without_leftovers,
             verification.install_without_the_package,
         ]
         run_steps(steps)

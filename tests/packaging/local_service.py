@@ -63,7 +63,9 @@ class LocalService:
 def until(
     poll: Callable[[], Result | None], within_s: float, *, every_s: float = POLL_EVERY_S
 ) -> Result:
-    """Call ``poll`` until it returns a result. Raises TimeoutError after ``within_s``."""
+    """Call ``poll`` until its result is true, and return the result. Raises TimeoutError after
+    ``within_s``.
+    """
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         result = poll()
@@ -94,8 +96,8 @@ def local_service(home: Path) -> Iterator[LocalService]:
 
 
 def _address(output: str) -> str | None:
-    _, match, rest = output.partition("listening on ")
-    return rest.split()[0] if match and "\n" in rest else None
+    _, separator, rest = output.partition("listening on ")
+    return rest.split()[0] if separator and "\n" in rest else None
 
 
 def _make_key(database: str) -> str:

@@ -4,7 +4,6 @@ and entry point.
 
 import compileall
 import datetime
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -14,7 +13,6 @@ import zipfile
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -22,32 +20,17 @@ from agent import __version__
 from agent.cli.main import VERBS
 from tests.packaging import program_cases
 from tests.packaging.excluded_imports import settings_of
+from tests.packaging.scripts import PACKAGING, packaging_script
 from tests.packaging.service.commands_of_doc import documented_commands
 from tests.packaging.verify_idle import growth_problem
 from tests.paths import ROOT
 from tests.sizes import large_except
 
-PACKAGING = ROOT / "packaging"
 NOT_SHIPPED = {
     "agent-protocol.md", "application-fields.md", "controlplane.md", "fleet-findings.md",
     "repositories.md", "service-install.md",
 }  # fmt: skip
 """Documents that only developers and operators of the service need."""
-
-
-def packaging_script(path: str) -> ModuleType:
-    """Load a script of packaging/. It cannot be imported by name, because `packaging` is the name
-    of a library.
-    """
-    spec = importlib.util.spec_from_file_location(f"venue_packaging_{Path(path).stem}",
-                                                  PACKAGING / path)  # fmt: skip
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    # The dataclass decorator looks up the module by its name.
-    sys.modules[spec.name] = loaded
-    spec.loader.exec_module(loaded)
-    return loaded
 
 
 @pytest.mark.parametrize("program", ["venue-agent", "venue-control"])

@@ -254,7 +254,7 @@ def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short:
             # On SIGTERM systemd-nspawn stops the container. After SIGKILL the container would
             # continue to run.
             container.terminate()
-            code = container.wait() or 124
+            code = container.wait() or 124  # 124 as timeout(1) returns
     return report(situation, code, log.read_text(errors="replace"), time.monotonic() - began)
 
 

@@ -138,7 +138,7 @@ def boot(
                 timeout=within_s, check=False,
             ).returncode  # fmt: skip
         except subprocess.TimeoutExpired:
-            return 124
+            return 124  # as timeout(1) does
 
 
 def copy_package(

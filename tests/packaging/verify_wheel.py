@@ -159,10 +159,10 @@ def check_missing_libraries(programs: Path, place: Path) -> None:
 
 
 @contextlib.contextmanager
-def timed(what: str) -> Iterator[None]:
+def timed(action: str) -> Iterator[None]:
     began = time.monotonic()
     yield
-    print_ok(f"{what} in {time.monotonic() - began:.1f} s")
+    print_ok(f"{action} in {time.monotonic() - began:.1f} s")
 
 
 def main() -> int:

@@ -98,43 +98,43 @@ def answer_command_with_invalid_line() -> None:
     hang()
 
 
-def unknown_event() -> None:
+def send_unknown_event() -> None:
     """Send an event of an unknown type."""
     send_event("surprise", facts=FACTS)
 
 
-def half_surrogates() -> None:
+def send_half_surrogates() -> None:
     send_result("printer \udcff", "\\udcff stays")
 
 
-def endless_line() -> None:
+def write_endless_line() -> None:
     while True:
         sys.stdout.write("x" * 65536)
 
 
-def long_checkpoint() -> None:
+def send_long_checkpoint() -> None:
     send_checkpoint()
     send_event("checkpoint", facts={**FACTS, "limitations": ["x" * 17 * 2**20]})
     send_event("progress", step="after", done=1, total=2)
     send_result("whole")
 
 
-def long_result() -> None:
+def send_long_result() -> None:
     send_checkpoint()
     send_result("x" * 40 * 2**20)
     send_event("progress", step="after", done=1, total=2)
 
 
-def many_lines() -> None:
+def send_many_lines() -> None:
     while True:
         send_event("progress", step="disks", done=1)
 
 
-def show_environment() -> None:
+def send_environment() -> None:
     send_result(*(f"{key}={value}" for key, value in sorted(os.environ.items())))
 
 
-def grandchild(*, escapes: bool = False) -> None:
+def start_grandchild(*, escapes: bool = False) -> None:
     """Start a process that sleeps, send the result, and hang.
 
     If ``escapes`` is True, the new process has its own session. Then a signal to the process group
@@ -150,12 +150,12 @@ def grandchild(*, escapes: bool = False) -> None:
     hang()
 
 
-def escaped_grandchild() -> None:
-    grandchild(escapes=True)
+def start_escaped_grandchild() -> None:
+    start_grandchild(escapes=True)
 
 
-def orphan() -> None:
-    """Run until standard input is closed. This also happens if the agent is killed."""
+def wait_for_stdin_end() -> None:
+    """Run until standard input is closed. The kernel also closes it if the agent is killed."""
     sys.stdin.readline()
     FILE.write_text(str(os.getpid()))
     send_checkpoint()
@@ -165,8 +165,9 @@ def orphan() -> None:
 BEHAVIOURS: tuple[Callable[[], None], ...] = (
     succeed, write_extra_lines, crash, crash_at_once, crash_with_surrogate, kill_itself, hang,
     hang_later, wait_for_command, send_invalid_line, answer_command_with_invalid_line,
-    unknown_event, half_surrogates, endless_line, many_lines, long_checkpoint, long_result,
-    show_environment, grandchild, escaped_grandchild, orphan,
+    send_unknown_event, send_half_surrogates, write_endless_line, send_many_lines,
+    send_long_checkpoint, send_long_result, send_environment, start_grandchild,
+    start_escaped_grandchild, wait_for_stdin_end,
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from controlplane.storage.database import Database
 from tests.fakes.console.alerts import alerts
 from tests.fakes.console.company import company, make_member, make_providers
 from tests.fakes.console.consent import consent, make_user
-from tests.fakes.console.figures import figures, merchant
+from tests.fakes.console.figures import create_merchant, figures
 from tests.fakes.console.keyboard import keyboard
 from tests.fakes.console.page import WITHIN_S, Page
 from tests.fakes.console.pages import pages
@@ -80,10 +80,10 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
     if act == "routes":
         with _service(database, *SMTP) as url:
             return await routes(page, url, database)
-    key, reader = _keys(database)
+    key, reader = _create_keys(database)
     if act == "figures":
-        merchant(database, is_awkward=True)
-        outsider, _ = _keys(database, "org-without-a-merchant")
+        create_merchant(database, is_awkward=True)
+        outsider, _ = _create_keys(database, "org-without-a-merchant")
     if act == "consent":
         make_user(database)
     with _service(database) as url:
@@ -125,7 +125,7 @@ def _service(database: str, *options: str) -> Iterator[str]:
             process.join(WITHIN_S)
 
 
-def _keys(file: str, organization_id: str = DEFAULT_ORGANIZATION) -> tuple[str, str]:
+def _create_keys(file: str, organization_id: str = DEFAULT_ORGANIZATION) -> tuple[str, str]:
     """Create two API keys of an organization. Return the key with a write grant, then the other."""
     database = Database(file)
     keys = [

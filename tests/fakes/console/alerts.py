@@ -13,7 +13,7 @@ from controlplane.storage.database import Database
 from controlplane.storage.monitoring_tables import Alert, AlertState
 from tests.fakes.console.page import Page
 from tests.fakes.console.people import ADA, PASSWORD, TITLE, fill, make_ada, sign_in
-from tests.fakes.console.play import enrolled
+from tests.fakes.console.play import enroll_device
 
 VENUE: Final = "harbour-street"
 HOOK: Final = "https://hooks.example.com/services/T0/path"
@@ -26,7 +26,7 @@ async def alerts(
 ) -> dict[str, Any]:
     make_ada(database)
     results: dict[str, Any] = {}
-    till = await enrolled(http, key, "till-bar", VENUE)
+    till = await enroll_device(http, key, "till-bar", VENUE)
     await page.open(url)
     await sign_in(page, ADA, PASSWORD)
     results["none"] = await _open(page, "alert-rows")
@@ -37,8 +37,8 @@ async def alerts(
     results["firing"] = await _open(page, "alert-rows")
     await _acknowledge(page, results, offline)
     await _silence(page, results, outage)
-    await _rules(page, results)
-    await _routes(page, results)
+    await _add_rule(page, results)
+    await _add_route(page, results)
     await page.run("document.getElementById('alert-log').scrollIntoView()")
     await page.check_view("alerts-set")
     await _open_one(page, results, offline)
@@ -121,7 +121,7 @@ async def _silence(page: Page, results: dict[str, Any], alert_id: uuid.UUID) -> 
     results["silence"] = await page.until(LAST.format("alert-silences"))
 
 
-async def _rules(page: Page, results: dict[str, Any]) -> None:
+async def _add_rule(page: Page, results: dict[str, Any]) -> None:
     await page.click("#add-rule")
     await fill(page, form_condition="version_older_than", form_argument="latest")
     await page.click("#form-submit")
@@ -134,7 +134,7 @@ async def _rules(page: Page, results: dict[str, Any]) -> None:
     )
 
 
-async def _routes(page: Page, results: dict[str, Any]) -> None:
+async def _add_route(page: Page, results: dict[str, Any]) -> None:
     await page.click("#add-route")
     await fill(page, form_name="On call", form_target="https://127.0.0.1/in")
     await page.click("#form-submit")

@@ -77,7 +77,7 @@ async def _set_up(page: Page, url: str, results: dict[str, Any]) -> list[str]:
     await page.arrive("document.querySelector('.qr')?.complete")
     await _check_form(page, "form-set-up")
     secret = await page.run("document.querySelector('code').textContent")
-    await _enter_code(page, _code(secret))
+    await _enter_code(page, _current_code(secret))
     await page.arrive("document.querySelector('.codes')")
     await _check_form(page, "form-recovery-codes")
     codes: list[str] = await page.run(
@@ -163,7 +163,7 @@ async def _change_factor(page: Page, file: str, code: str, results: dict[str, An
     await page.check_view("factor-set-up")
     secret = await page.run("document.querySelector('#factor-key').textContent")
     await page.tab_to("#form-code")
-    await page.type(_code(secret))
+    await page.type(_current_code(secret))
     await page.press("Enter")
     await page.until("document.querySelector('textarea#secret')")
     results["codes"] = await page.run("document.querySelector('#secret').value")
@@ -176,7 +176,7 @@ def _require_factor(session: Any, *, is_required: bool) -> None:
     )
 
 
-def _code(secret: str) -> str:
+def _current_code(secret: str) -> str:
     return pyotp.TOTP(secret.replace(" ", "")).generate_otp(int(time.time()) // STEP_S)
 
 

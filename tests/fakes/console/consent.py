@@ -43,7 +43,7 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     # No server listens there: the test checks only the URL to which the browser is redirected.
     loopback = "http://127.0.0.1:9/callback"
     client_id = await _register(http, "Sales assistant", loopback)
-    await page.open(_address(url, client_id, loopback))
+    await page.open(_authorization_url(url, client_id, loopback))
     await page.until("document.querySelector('#email')")
     await page.tab_to("#email")
     await page.type(EMAIL)
@@ -69,16 +69,18 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     await _revoke_grant(page, results, url)
     results["status after revocation"] = await _ping_status(http, tokens.get("access_token", ""))
     long_named_client_id = await _register(http, LONG, REDIRECT)
-    await page.open(_address(url, long_named_client_id, REDIRECT))
+    await page.open(_authorization_url(url, long_named_client_id, REDIRECT))
     await page.until("document.querySelector('h1 .supplied')")
     results["host"] = await page.run("document.querySelector('form p strong').textContent")
     await page.check_view("consent-long")
     await page.click("button[value=deny]")
     results["denied"] = await _answer(page)
-    await page.open(_address(url, client_id, "https://evil.example/"))
+    await page.open(_authorization_url(url, client_id, "https://evil.example/"))
     results["wrong address"] = await page.until("document.querySelector('.problem')?.textContent")
     await page.check_view("refused")
-    results["framed"] = await _framed(page, url, _address(url, client_id, loopback))
+    results["framed"] = await _can_be_framed(
+        page, url, _authorization_url(url, client_id, loopback)
+    )
     return results
 
 
@@ -124,7 +126,7 @@ async def _exchange(
     return tokens
 
 
-def _address(url: str, client_id: str, redirect_uri: str) -> str:
+def _authorization_url(url: str, client_id: str, redirect_uri: str) -> str:
     parameters = {
         "response_type": "code",
         "client_id": client_id,
@@ -149,7 +151,7 @@ async def _answer(page: Page) -> dict[str, str]:
     return parameters | {"at": f"{parts.scheme}://{parts.netloc}{parts.path}"}
 
 
-async def _framed(page: Page, url: str, address: str) -> bool:
+async def _can_be_framed(page: Page, url: str, address: str) -> bool:
     """Return whether a page of the same origin can show the consent page in a frame.
 
     The outer page has no Content Security Policy, so only the consent page itself can prevent this.

@@ -51,7 +51,7 @@ SMALLEST: Final = (
 """The smallest font size of a text in a chart, in pixels of the window."""
 
 
-def merchant(
+def create_merchant(
     file: str, days: int = DAYS, sales_per_day: int = 20, *, is_awkward: bool = False
 ) -> None:
     """Create a merchant with sales of the last ``days`` days, until now.
@@ -76,7 +76,7 @@ async def figures(
     results: dict[str, Any] = {}
     await page.open(url)
     await page.open_key_field()
-    await _without_a_merchant(page, results, outsider)
+    await _use_key_without_a_merchant(page, results, outsider)
     await page.type(key)
     await page.press("Enter")
     await page.until("!document.querySelector('#nav-figures').hidden")
@@ -87,15 +87,15 @@ async def figures(
     results["total"] = await page.run(
         "[...document.querySelectorAll('#total .name, #total .sub')].map((e) => e.textContent)"
     )
-    await _all_locations(page, results)
+    await _show_all_locations(page, results)
     await page.tab_to(".venues:not(#total) a.name")
     await page.press("Enter")
     results["opened location"] = await page.until(
         "document.querySelector('#venue h1')?.textContent"
     )
-    await _yesterday(page, results, http, key)
+    await _show_yesterday(page, results, http, key)
     await page.run("document.querySelector(\"a[href$='period=last7']\").click()")
-    await _settled(page, "last7")
+    await _wait_for_period(page, "last7")
     results["kept open"] = await page.run("document.querySelector('[id^=hours-]').open")
     results["misplaced chart texts"] = await page.run(TOUCHING)
     results["smallest chart text px"] = await page.run(SMALLEST)
@@ -108,9 +108,9 @@ async def figures(
         ".forEach((each) => { each.open = true; })"
     )
     await page.check_view("figures-week")
-    results["document scrolls"] = await _scrolls(page)
-    await _leave(page)
-    await _away(page, results)
+    results["document scrolls"] = await _document_scrolls(page)
+    await _leave_and_return(page)
+    await _go_offline_and_back(page, results)
     await page.go("#/figures/nowhere")
     results["unknown location"] = await page.until(
         "document.querySelector('#view .problem')?.textContent"
@@ -119,7 +119,7 @@ async def figures(
     return results
 
 
-async def _without_a_merchant(page: Page, results: dict[str, Any], outsider: str) -> None:
+async def _use_key_without_a_merchant(page: Page, results: dict[str, Any], outsider: str) -> None:
     await page.type(outsider)
     await page.press("Enter")
     await page.until("document.querySelector('#home')")
@@ -133,16 +133,16 @@ async def _without_a_merchant(page: Page, results: dict[str, Any], outsider: str
     await page.click("#sign-out")
 
 
-async def _yesterday(
+async def _show_yesterday(
     page: Page, results: dict[str, Any], http: httpx2.AsyncClient, key: str
 ) -> None:
     location_id = (await page.run("location.hash")).rpartition("/")[2]
     await page.tab_to("a[href$='period=yesterday']")
     await page.press("Enter")
-    await _settled(page, "yesterday")
+    await _wait_for_period(page, "yesterday")
     results["focus"] = await page.run("document.activeElement.textContent")
     results["totals"] = await page.run(TOTALS)
-    results["printed"] = await _printed(page)
+    results["printed"] = await _count_printed_pages(page)
     await page.tab_to("[id^=hours-] summary")
     await page.press("Enter")
     await page.until("document.querySelector('[id^=hours-]').open")
@@ -155,15 +155,15 @@ async def _yesterday(
     results["facade"] = reply.json()
 
 
-async def _all_locations(page: Page, results: dict[str, Any]) -> None:
+async def _show_all_locations(page: Page, results: dict[str, Any]) -> None:
     """Open the total with the keyboard, read it for today and yesterday, and save its sales."""
     await page.tab_to("#total a.name")
     await page.press("Enter")
     await page.until("document.querySelector('#venue h1')?.textContent === 'All locations'")
-    await _settled(page, "today")
+    await _wait_for_period(page, "today")
     results["today at all locations"] = await page.run(TOTALS)
     await page.run(f"document.querySelector({json.dumps(YESTERDAY)}).click()")
-    await _settled(page, "yesterday")
+    await _wait_for_period(page, "yesterday")
     await page.check_view("figures-all")
     results["locations of the total"] = await page.run(
         "[...document.querySelectorAll('[id^=locations-] tbody th')].map((e) => e.textContent)"
@@ -173,7 +173,7 @@ async def _all_locations(page: Page, results: dict[str, Any]) -> None:
     await page.until("document.querySelector('#total')")
 
 
-async def _printed(page: Page) -> tuple[int, int]:
+async def _count_printed_pages(page: Page) -> tuple[int, int]:
     """Return the number of printed pages, and the number of currencies on the console's page."""
     await page.send_command("Emulation.setEmulatedMedia", media="")
     paper = await page.send_command("Page.printToPDF", preferCSSPageSize=True)
@@ -181,7 +181,7 @@ async def _printed(page: Page) -> tuple[int, int]:
     return pages, int(await page.run("document.querySelectorAll('.currency').length"))
 
 
-async def _scrolls(page: Page) -> bool:
+async def _document_scrolls(page: Page) -> bool:
     """Return whether the whole document scrolls in a low window, not only one of its elements."""
     await page.send_command(
         "Emulation.setDeviceMetricsOverride",
@@ -190,7 +190,7 @@ async def _scrolls(page: Page) -> bool:
     return bool(await page.run("document.documentElement.scrollHeight > innerHeight"))
 
 
-async def _away(page: Page, results: dict[str, Any]) -> None:
+async def _go_offline_and_back(page: Page, results: dict[str, Any]) -> None:
     """Select a period while the browser is offline, and another when it is online again."""
     await set_connected(page, is_connected=False)
     await page.go((await page.run("location.hash")).replace("last7", "today"))
@@ -201,22 +201,22 @@ async def _away(page: Page, results: dict[str, Any]) -> None:
     results["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
     await set_connected(page, is_connected=True)
     await page.go((await page.run("location.hash")).replace("today", "yesterday"))
-    await _settled(page, "yesterday")
+    await _wait_for_period(page, "yesterday")
     results["back"] = await page.until("document.querySelector('#live:not(.bad)')?.textContent")
 
 
-async def _leave(page: Page) -> None:
+async def _leave_and_return(page: Page) -> None:
     """Open another page and return. The console must not draw charts after their page was left."""
-    at = await page.run("location.hash")
+    fragment = await page.run("location.hash")
     await page.go("#/figures")
     await page.until("document.querySelector('.venues')")
     # The observer of the charts is called after the layout of the next frame.
     await page.run("new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
-    await page.go(at)
-    await _settled(page, "last7")
+    await page.go(fragment)
+    await _wait_for_period(page, "last7")
 
 
-async def _settled(page: Page, period: str) -> None:
+async def _wait_for_period(page: Page, period: str) -> None:
     await page.until(
         f"document.querySelector('.periods a[aria-current]')?.href.endsWith('{period}') && "
         "document.querySelector('.totals')"

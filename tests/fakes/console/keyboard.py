@@ -5,7 +5,7 @@ from typing import Any, Final
 import httpx2
 
 from tests.fakes.console.page import Page
-from tests.fakes.console.play import BARE, NAMES, NETWORK, TILES, enrolled
+from tests.fakes.console.play import BARE, NAMES, NETWORK, TILES, enroll_device
 
 GROWS: Final = """import("/console/elements.js").then(({ element, replace }) => {
   const lines = (count) => [...Array(count)].map(() => element("br", {}));
@@ -25,8 +25,8 @@ whether the link is in the window."""
 
 async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> dict[str, Any]:
     results: dict[str, Any] = {}
-    till = await enrolled(http, key, "till-bar", "harbour-street")
-    await enrolled(http, key, "till-kitchen", "harbour-street")
+    till = await enroll_device(http, key, "till-bar", "harbour-street")
+    await enroll_device(http, key, "till-kitchen", "harbour-street")
     await till.submit(BARE)
     await page.open(url)
     await page.open_key_field()
@@ -34,10 +34,10 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
     await page.press("Enter")
     await page.until(TILES)
     await _skip(page, results)
-    await _list(page, results)
+    await _filter_devices(page, results)
     await _request_report(page, results)
-    await _device(page, results, till)
-    await _report(page, results)
+    await _use_device_page(page, results, till)
+    await _use_report_page(page, results)
     await _revoke(page, results)
     await page.tab_to("#sign-out")
     await page.press("Enter")
@@ -57,7 +57,7 @@ async def _skip(page: Page, results: dict[str, Any]) -> None:
     results["hash"] = await page.run("location.hash")
 
 
-async def _list(page: Page, results: dict[str, Any]) -> None:
+async def _filter_devices(page: Page, results: dict[str, Any]) -> None:
     await page.tab_to("#nav-devices")
     await page.press("Enter")
     await page.until(f"({NAMES}).length === 2")
@@ -67,7 +67,7 @@ async def _list(page: Page, results: dict[str, Any]) -> None:
     await page.until("location.hash.includes('till')")
     results["still in"] = await page.run("document.activeElement.id")
     await page.tab_to("#by-state")
-    for _ in range(7):
+    for _ in range(7):  # to the option `online`
         await page.press("ArrowDown")
     results["filtered"] = await page.until("location.hash.match(/state=online/)?.[0]")
     await page.until(f"({NAMES}).length === 2")
@@ -102,7 +102,7 @@ async def _request_report(page: Page, results: dict[str, Any]) -> None:
     )
 
 
-async def _device(page: Page, results: dict[str, Any], till: Any) -> None:
+async def _use_device_page(page: Page, results: dict[str, Any], till: Any) -> None:
     link = f"td.who a[href='#/device/{till.instance_id}']"
     await page.tab_to(link)
     await page.press("Enter")
@@ -127,7 +127,7 @@ async def _device(page: Page, results: dict[str, Any], till: Any) -> None:
     results["after report"] = await page.run("document.activeElement.id")
 
 
-async def _report(page: Page, results: dict[str, Any]) -> None:
+async def _use_report_page(page: Page, results: dict[str, Any]) -> None:
     await page.tab_to("table.history td.headline a")
     await page.press("Enter")
     await page.until("document.querySelector('iframe')")

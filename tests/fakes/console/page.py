@@ -78,7 +78,9 @@ FRAMES: Final = (
 KEYS: Final = {
     "Enter": 13, "Tab": 9, "Escape": 27, " ": 32, "ArrowDown": 40, "ArrowUp": 38,
 }  # fmt: skip
+"""The Windows virtual key code of each key."""
 SHIFT: Final = 8
+"""The bit of the Shift key in ``modifiers`` of `Input.dispatchKeyEvent`."""
 TABS_MAX: Final = 60
 """Maximum presses of Tab: enough to move the focus through a page once."""
 

@@ -18,7 +18,7 @@ from controlplane.storage.database import Database
 from controlplane.support.channels import set_channel
 from controlplane.support.links import make_link
 from tests.fakes.console.page import Page
-from tests.fakes.console.play import TILES, enrolled
+from tests.fakes.console.play import TILES, enroll_device
 
 ADA: Final = "ada@example.com"
 BOB: Final = "bob@example.com"
@@ -56,23 +56,23 @@ async def people(
 ) -> dict[str, Any]:
     make_ada(database)
     results: dict[str, Any] = {}
-    till = await enrolled(http, key, "till-bar", "harbour-street")
-    await _sign_in(page, results, url)
+    till = await enroll_device(http, key, "till-bar", "harbour-street")
+    await _sign_in_after_a_wrong_password(page, results, url)
     await _request_report(page, till.instance_id)
-    await _profile(page, results, http)
+    await _use_profile(page, results, http)
     link = await _invite(page, results)
     await _join(page, results, link)
-    await _members(page, results)
-    await _audit(page, results)
+    await _change_and_remove_member(page, results)
+    await _read_audit_log(page, results)
     await _filter_audit_log(page, results)
-    await _support(page, results, database)
+    await _use_support(page, results, database)
     await _end_sessions(page, results, database)
     await _sign_in_too_often(page, results, http)
     results["wrong"] = await page.run("window.wrong")
     return results
 
 
-async def _support(page: Page, results: dict[str, Any], file: str) -> None:
+async def _use_support(page: Page, results: dict[str, Any], file: str) -> None:
     database = Database(file)
 
     def work(session: Session) -> str:
@@ -117,7 +117,7 @@ async def sign_in(page: Page, email: str, password: str) -> None:
     await page.click("#person-sign-in")
 
 
-async def _sign_in(page: Page, results: dict[str, Any], url: str) -> None:
+async def _sign_in_after_a_wrong_password(page: Page, results: dict[str, Any], url: str) -> None:
     await page.open(url)
     await page.until("document.activeElement.id === 'email'")
     await page.check_view("sign-in")
@@ -144,7 +144,7 @@ async def _request_report(page: Page, instance_id: str) -> None:
     await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")
 
 
-async def _profile(page: Page, results: dict[str, Any], http: httpx2.AsyncClient) -> None:
+async def _use_profile(page: Page, results: dict[str, Any], http: httpx2.AsyncClient) -> None:
     await page.click("#account summary")
     results["menu"] = await page.run(
         "document.querySelector('#account > div').innerText.split('\\n')"
@@ -172,7 +172,7 @@ async def _profile(page: Page, results: dict[str, Any], http: httpx2.AsyncClient
     await page.click("#form-submit")
     secret = await page.until("document.getElementById('secret')?.value")
     await page.check_view("new-key-shown")
-    results["status with the key"] = await _status(http, secret)
+    results["status with the key"] = await _status_with_key(http, secret)
     await page.click("#secret-done")
     results["closed secret"] = await page.until(
         f"!document.documentElement.innerHTML.includes({json.dumps(secret)}) && 'gone'"
@@ -229,7 +229,7 @@ async def _join(page: Page, results: dict[str, Any], link: str) -> None:
     results["used"] = await page.until(PROBLEM)
 
 
-async def _members(page: Page, results: dict[str, Any]) -> None:
+async def _change_and_remove_member(page: Page, results: dict[str, Any]) -> None:
     await sign_in(page, ADA, PASSWORD)
     await page.until(f"({TILES}).includes('Healthy')")
     await page.go("#/members")
@@ -253,7 +253,7 @@ async def _members(page: Page, results: dict[str, Any]) -> None:
     await page.until("document.querySelectorAll('#member-list li').length === 1")
 
 
-async def _audit(page: Page, results: dict[str, Any]) -> None:
+async def _read_audit_log(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/audit")
     results["log"] = await page.until(
         "document.querySelectorAll('.log li').length > 8 && "
@@ -293,6 +293,6 @@ async def _sign_in_too_often(page: Page, results: dict[str, Any], http: httpx2.A
     results["too often"] = await page.until(f"({PROBLEM}).startsWith('Too') && {PROBLEM}")
 
 
-async def _status(http: httpx2.AsyncClient, key: str) -> int:
+async def _status_with_key(http: httpx2.AsyncClient, key: str) -> int:
     headers = {"Authorization": f"Bearer {key}"}
     return (await http.post(OVERVIEW, json={}, headers=headers)).status_code

@@ -62,7 +62,7 @@ EARLIER: Final = json.loads(
 """The report ``NETWORK``, but with all printers reachable."""
 
 
-async def enrolled(
+async def enroll_device(
     http: httpx2.AsyncClient, key: str, name: str, location_id: str
 ) -> SimulatedDevice:
     device = SimulatedDevice(http, key, location_id)
@@ -74,28 +74,29 @@ async def enrolled(
 async def play(
     page: Page, http: httpx2.AsyncClient, url: str, key: str, reader: str, *, database: str
 ) -> dict[str, Any]:
+    """Return the content of the pages at each step. ``reader`` is an API key that can only read."""
     results: dict[str, Any] = {}
     await sign_in(page, results, url, key)
     await check_empty_console(page)
-    bar = await enrolled(http, key, "till-bar", "harbour-street")
-    kitchen = await enrolled(http, key, "till-kitchen", "harbour-street")
-    await enrolled(http, key, HOSTILE, "old-market")
+    bar = await enroll_device(http, key, "till-bar", "harbour-street")
+    kitchen = await enroll_device(http, key, "till-kitchen", "harbour-street")
+    await enroll_device(http, key, HOSTILE, "old-market")
     await bar.submit(EARLIER)
     await bar.submit(NETWORK)
     await bar.submit(SNAPSHOT, kind="application")
     await kitchen.submit(BARE)
-    await home(page, results)
-    await find(page, results)
+    await show_home(page, results)
+    await search_devices(page, results)
     await request_one(page, results, kitchen)
-    await report(page, results)
-    await what_changed(page, results, bar)
+    await open_report(page, results)
+    await show_changes(page, results, bar)
     await request_many(page, results, bar)
-    await printers(page, results)
-    await findings(page, results)
+    await show_printers(page, results)
+    await show_findings(page, results)
     await show_offline_device(page, results, kitchen, database)
     await revoke(page, results, bar)
-    await errors(page, results, kitchen)
-    await read_only(page, results, reader, kitchen)
+    await show_errors(page, results, kitchen)
+    await use_read_only_key(page, results, reader, kitchen)
     await show_interruptions(page, results, http, key, database=database)
     return results
 
@@ -123,7 +124,7 @@ async def check_empty_console(page: Page) -> None:
     await page.check_view("printers-empty")
 
 
-async def home(page: Page, results: dict[str, Any]) -> None:
+async def show_home(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/")
     results["tiles"] = await page.until(f"({TILES}).includes('2\\nHealthy') && {TILES}")
     results["home"] = await page.run("document.querySelector('#home').innerText")
@@ -131,7 +132,7 @@ async def home(page: Page, results: dict[str, Any]) -> None:
     await page.check_view("home")
 
 
-async def find(page: Page, results: dict[str, Any]) -> None:
+async def search_devices(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/devices")
     results["names"] = await page.until(f"({NAMES}).length === 3 && {NAMES}")
     await page.check_view("devices")
@@ -179,7 +180,7 @@ async def request_one(page: Page, results: dict[str, Any], kitchen: SimulatedDev
     )
 
 
-async def report(page: Page, results: dict[str, Any]) -> None:
+async def open_report(page: Page, results: dict[str, Any]) -> None:
     await page.click("table.history td.headline a")
     results["report"] = await page.until("document.querySelector('iframe')?.title")
     results["report title"] = await page.run("document.title")
@@ -192,7 +193,7 @@ async def report(page: Page, results: dict[str, Any]) -> None:
     results["saved"] = await page.run(SAVED % json.dumps("save-printers"))
 
 
-async def what_changed(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:
+async def show_changes(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:
     await page.go(f"#/device/{bar.instance_id}")
     results["changes"] = await page.until("document.querySelector('#changes')?.innerText")
     await page.check_view("device")
@@ -236,7 +237,7 @@ async def request_many(page: Page, results: dict[str, Any], bar: SimulatedDevice
     results["all button"] = await page.run("document.getElementById('request-found').textContent")
 
 
-async def printers(page: Page, results: dict[str, Any]) -> None:
+async def show_printers(page: Page, results: dict[str, Any]) -> None:
     await page.click("#nav-printers")
     results["printers"] = await page.until(f"({PRINTERS}).length === 6 && {PRINTERS}")
     await page.check_view("printers")
@@ -252,7 +253,7 @@ async def printers(page: Page, results: dict[str, Any]) -> None:
     await page.check_view("printers-none")
 
 
-async def findings(page: Page, results: dict[str, Any]) -> None:
+async def show_findings(page: Page, results: dict[str, Any]) -> None:
     rows = "[...document.querySelectorAll('#finding-rows tbody tr')].map((row) => row.innerText)"
     await page.click("#nav-findings")
     results["findings"] = await page.until(f"({rows}).length > 3 && {rows}")
@@ -300,7 +301,7 @@ A load that began before the connection was cut can succeed. Without a further l
 then show the outage only after some time."""
 
 
-async def errors(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) -> None:
+async def show_errors(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) -> None:
     await page.go("#/device/00000000-0000-4000-8000-000000000000")
     results["unknown"] = await page.until("document.querySelector('#view .problem')?.textContent")
     await page.check_view("device-unknown")
@@ -343,7 +344,7 @@ async def errors(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) 
     )
 
 
-async def read_only(
+async def use_read_only_key(
     page: Page, results: dict[str, Any], reader: str, kitchen: SimulatedDevice
 ) -> None:
     await page.click("#sign-out")

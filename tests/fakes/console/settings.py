@@ -7,7 +7,7 @@ import httpx2
 
 from tests.fakes.console.page import Page
 from tests.fakes.console.people import ADA, PASSWORD, fill, make_ada, sign_in
-from tests.fakes.console.play import enrolled
+from tests.fakes.console.play import enroll_device
 
 FORM_PROBLEM: Final = "document.querySelector('#form .problem')?.textContent"
 COMMAND: Final = "document.getElementById('command')?.textContent"
@@ -27,11 +27,11 @@ async def settings(page: Page, http: httpx2.AsyncClient, url: str, database: str
     await page.open(url)
     await sign_in(page, ADA, PASSWORD)
     await _add_device(page, results, http)
-    await _locations(page, results)
-    await _alerts(page, results)
+    await _change_locations(page, results)
+    await _set_webhook(page, results)
     await _invite(page, results)
     results["wrong"] = await page.run("window.wrong")
-    await _documents(page, results, url)
+    await _read_documents(page, results, url)
     return results
 
 
@@ -49,7 +49,7 @@ async def _add_device(page: Page, results: dict[str, Any], http: httpx2.AsyncCli
     match = re.search(r"--location '([^']+)'", results["command"])
     assert match is not None
     results["new secret"] = await page.run("document.getElementById('new-secret').value")
-    await enrolled(http, results["new secret"], "till-bar", match[1])
+    await enroll_device(http, results["new secret"], "till-bar", match[1])
     results["arrived"] = await page.until(
         "document.querySelector('#arrival a') && document.getElementById('arrival').innerText"
     )
@@ -63,7 +63,7 @@ async def _add_device(page: Page, results: dict[str, Any], http: httpx2.AsyncCli
     results["link on home"] = await page.run("Boolean(document.getElementById('add-a-device'))")
 
 
-async def _locations(page: Page, results: dict[str, Any]) -> None:
+async def _change_locations(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/locations")
     results["location"] = await page.until(ROW)
     await page.click("#rename-loc-0001")
@@ -98,7 +98,7 @@ async def _locations(page: Page, results: dict[str, Any]) -> None:
     await page.until("!document.querySelector('.window')")
 
 
-async def _alerts(page: Page, results: dict[str, Any]) -> None:
+async def _set_webhook(page: Page, results: dict[str, Any]) -> None:
     """Set and remove the webhook for alerts, on the page of the locations."""
     results["no alerts"] = await page.until(ALERTS)
     await page.click("#set-webhook")
@@ -142,7 +142,7 @@ async def _invite(page: Page, results: dict[str, Any]) -> None:
     await page.check_view("join-refused")
 
 
-async def _documents(page: Page, results: dict[str, Any], url: str) -> None:
+async def _read_documents(page: Page, results: dict[str, Any], url: str) -> None:
     """Read the OpenAPI documents, with the keyboard only."""
     await page.send_command("Page.addScriptToEvaluateOnNewDocument", source=LONGEST)
     for api, query in (("facade", ""), ("retail", "?api=retail")):

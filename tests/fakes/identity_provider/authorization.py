@@ -237,7 +237,7 @@ class IdToken(OpenIDCode):  # type: ignore[misc]
             return str(jwt.encode({"alg": "none"}, claims, None, ["none"]))
         header = {"alg": state.algorithm, "kid": key.kid}
         if state.algorithm == "HS256":
-            # An attacker can sign with the public key, which everybody knows, as an HMAC secret.
+            # An attacker can sign with the public key, which is not secret, as an HMAC secret.
             # Libraries refuse to sign with this key, so `hs256` computes the signature.
             return hs256(header, claims, key.as_pem(private=False))
         return str(jwt.encode(header, claims, key, [state.algorithm]))

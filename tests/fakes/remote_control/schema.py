@@ -15,23 +15,26 @@ from jsonschema import FormatChecker
 
 from tests.fakes.schemas import contract
 from tests.fakes.schemas.compiled import CompiledValidator
-from tests.fakes.schemas.contract import BOOLEAN, COUNT, KIND, UUID, Schema, array, enum, exact
+from tests.fakes.schemas.contract import (
+    BOOLEAN,
+    COUNT,
+    KIND,
+    UUID,
+    NotFittingError,
+    Schema,
+    array,
+    each,
+    enum,
+    exact,
+    null_or,
+)
 
 PREFIX: Final = "/api/public/v1/remoteControl/"
 SOME_TEXT: Final[Schema] = {"type": "string", "minLength": 1}
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 128}
 TIMESTAMP: Final[Schema] = {"type": "string", "format": "timestamp"}
-NULL: Final[Schema] = {"type": "null"}
 OUTCOME: Final = enum("completed", "partial", "failed")
 TRACKER_STATUS: Final = enum("pending", "sent", "failed", "disabled")
-
-
-def null_or(*schemas: Schema) -> Schema:
-    return {"anyOf": [*schemas, NULL]}
-
-
-def each(names: str, schema: Schema) -> dict[str, Schema]:
-    return dict.fromkeys(names.split(), schema)
 
 
 _ENROLLMENT_FIELDS: Final[dict[str, Schema]] = {
@@ -151,10 +154,6 @@ def _compiled_timestamp(value: str) -> bool:
         return _is_timestamp(value)
     except ValueError:
         return False
-
-
-class NotFittingError(AssertionError):
-    """A reply that the document does not describe."""
 
 
 def require_fitting(reply: httpx2.Response) -> None:

@@ -23,7 +23,6 @@ UUID: Schema = {
 }
 TEXT: Schema = {"type": "string", "maxLength": 1024}
 ID: Schema = {"type": "string", "minLength": 1, "maxLength": 1024}
-TEXT_OR_NULL: Schema = {"anyOf": [TEXT, {"type": "null"}]}
 COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": SAFE}
 NUMBER: Schema = {"type": "number"}
 BOOLEAN: Schema = {"type": "boolean"}
@@ -47,7 +46,17 @@ def exact(required: dict[str, Schema], optional: dict[str, Schema] | None = None
     }
 
 
+def null_or(*schemas: Schema) -> Schema:
+    return {"anyOf": [*schemas, {"type": "null"}]}
+
+
+def each(names: str, schema: Schema) -> dict[str, Schema]:
+    """Return fields that have the same schema. Spaces separate their names."""
+    return dict.fromkeys(names.split(), schema)
+
+
 KIND = enum("network", "application")
+TEXT_OR_NULL = null_or(TEXT)
 
 CHALLENGE = exact(
     {
@@ -92,7 +101,7 @@ _COMMON: dict[str, Schema] = {
             "userAgent": TEXT,
             "osPlatform": TEXT_OR_NULL,
             "nativeAppVersion": TEXT_OR_NULL,
-            "nativeProtocolVersion": {"anyOf": [COUNT, {"type": "null"}]},
+            "nativeProtocolVersion": null_or(COUNT),
             "nativeCapabilities": array(TEXT, 128),
             "webRelease": TEXT_OR_NULL,
         }
@@ -185,20 +194,16 @@ MAP = exact(
 )
 
 
-def _or_null(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
 NETWORK_PAYLOAD = exact(
     {
         **_COMMON,
         "version": {"const": 2},
         "scope": TEXT,
-        "discovery": _or_null(exact({"mdns": _DISCOVERY_STATE, "scan": _DISCOVERY_STATE})),
+        "discovery": null_or(exact({"mdns": _DISCOVERY_STATE, "scan": _DISCOVERY_STATE})),
         "endpoints": array(ENDPOINT, 256),
         "endpointsOmitted": COUNT,
-        "printers": _or_null(array(PRINTER, 64)),
-        "networkMap": _or_null(MAP),
+        "printers": null_or(array(PRINTER, 64)),
+        "networkMap": null_or(MAP),
         "unavailable": exact(
             {}, {"macAddress": TEXT, "interfaces": TEXT, "gateway": TEXT, "osVersion": TEXT}
         ),
@@ -267,6 +272,10 @@ APPLICATION_PAYLOAD = exact(
         "browserFields": array(BROWSER_FIELD, 34),
     }
 )
+
+
+class NotFittingError(AssertionError):
+    """A reply that the documents do not describe."""
 
 
 def _utf16_units(text: str) -> int:

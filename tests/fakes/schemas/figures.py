@@ -12,7 +12,19 @@ import httpx2
 from jsonschema import Draft202012Validator, FormatChecker
 
 from tests.fakes.schemas.compiled import CompiledValidator
-from tests.fakes.schemas.contract import BOOLEAN, COUNT, NUMBER, SAFE, Schema, array, enum, exact
+from tests.fakes.schemas.contract import (
+    BOOLEAN,
+    COUNT,
+    NUMBER,
+    SAFE,
+    NotFittingError,
+    Schema,
+    array,
+    each,
+    enum,
+    exact,
+    null_or,
+)
 
 PREFIX: Final = "/api/public/v1/"
 SOME_TEXT: Final[Schema] = {"type": "string", "minLength": 1}
@@ -21,14 +33,6 @@ DATE: Final[Schema] = {"type": "string", "format": "date", "pattern": r"^\d{4}-\
 INTEGER: Final[Schema] = {"type": "integer", "minimum": -SAFE, "maximum": SAFE}
 HOUR: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 23}
 ANYTHING: Final[Schema] = {}
-
-
-def null_or(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def each(names: str, schema: Schema) -> dict[str, Schema]:
-    return dict.fromkeys(names.split(), schema)
 
 
 # ---------------------------------------------------------------------------- bodies
@@ -145,10 +149,6 @@ OPERATIONS: Final[Mapping[str, tuple[Schema, Schema]]] = {
     "reports/financialSummary": (COMMON_QUERY, FINANCIAL_SUMMARY),
 }
 """The schemas of the request body and of the reply body, by the operation's path below PREFIX."""
-
-
-class NotFittingError(AssertionError):
-    """A reply that the document does not describe."""
 
 
 def require_fitting(reply: httpx2.Response) -> None:

@@ -7,19 +7,15 @@ Parts that the document does not show have no schema, so any value is accepted t
 import functools
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import httpx2
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from tests.fakes.schemas.compiled import CompiledValidator
+from tests.fakes.schemas.contract import UUID, NotFittingError, Schema, enum, exact, null_or
 
-Schema = dict[str, Any]
-UUID: Final[Schema] = {
-    "type": "string",
-    "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
-}
 TIMESTAMP: Final[Schema] = {
     "type": "string",
     "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$",
@@ -31,55 +27,36 @@ def text(shortest: int = 0, longest: int | None = None) -> Schema:
     return {"type": "string", "minLength": shortest} | bound
 
 
-def null_or(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def one_of(*words: str) -> Schema:
-    return {"type": "string", "enum": list(words)}
-
-
-def at_least(
-    required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None
-) -> Schema:
+def at_least(required: dict[str, Schema]) -> Schema:
     """Return the schema of an object with these keys, which may have further keys."""
-    return {
-        "type": "object",
-        "properties": {**required, **(optional or {})},
-        "required": list(required),
-    }
-
-
-def exactly(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
-    """Return the schema of an object with these keys and no others."""
-    return at_least(required, optional) | {"additionalProperties": False}
+    return {"type": "object", "properties": required, "required": list(required)}
 
 
 EXPONENT: Final[Schema] = {"type": "integer", "maximum": 3}
 PERCENTAGE: Final[Schema] = {"type": "number", "maximum": 100}
-MONEY = exactly(
+MONEY = exact(
     {
         "value": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1},
-        "currency_code": one_of("AED"),
+        "currency_code": enum("AED"),
     }
 )
 EXTERNAL = at_least({"id": text(4, 128)})
-CODE = exactly(
+CODE = exact(
     {
-        "type": one_of("ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"),
+        "type": enum("ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"),
         "value": text(4, 128),
     }
 )
 CODES: Final[Schema] = {"type": "array", "items": CODE, "maxItems": 20}
-UOM = exactly({"id": UUID, "name": text(2, 32), "symbol": text(1, 16), "exponent": EXPONENT})
-VAT = exactly(
+UOM = exact({"id": UUID, "name": text(2, 32), "symbol": text(1, 16), "exponent": EXPONENT})
+VAT = exact(
     {"fee_item_id": UUID, "fee_item_name": text(2, 64)}, {"fee_item_percentage": PERCENTAGE}
 )
-VARIATION = exactly(
+VARIATION = exact(
     {
         "id": UUID,
         "name": null_or(text(0, 128)),
-        "status": one_of("active", "inactive"),
+        "status": enum("active", "inactive"),
         "codes": CODES,
     },
     {
@@ -89,12 +66,12 @@ VARIATION = exactly(
         "image_url": null_or(text(0, 2048)),
     },
 )
-GOOD = exactly(
+GOOD = exact(
     {
         "id": UUID,
         "name": text(2, 128),
-        "status": one_of("active", "inactive", "unknown"),
-        "business_type": one_of("regular"),
+        "status": enum("active", "inactive", "unknown"),
+        "business_type": enum("regular"),
         "uom": UOM,
         "vat": VAT,
         "variations": {"type": "array", "items": VARIATION, "minItems": 1, "maxItems": 150},
@@ -105,11 +82,11 @@ GOOD = exactly(
         "category_id": null_or(UUID),
     },
 )
-POSITION = exactly(
+POSITION = exact(
     {
         "id": text(),
         "name": text(1, 512),
-        "quantity": exactly(
+        "quantity": exact(
             {
                 "value": {"type": "integer"},
                 "exponent": EXPONENT,
@@ -121,7 +98,7 @@ POSITION = exactly(
         "codes": CODES,
         "catalog_good_id": null_or(UUID),
         "catalog_good_variation_id": null_or(UUID),
-        "source": one_of("catalog", "manual_input", "custom_amount"),
+        "source": enum("catalog", "manual_input", "custom_amount"),
         "vat": VAT,
         "unit_price_including_tax": MONEY,
         "total_price": MONEY,
@@ -130,18 +107,18 @@ POSITION = exactly(
         "tax_percentage": null_or(PERCENTAGE),
     }
 )
-SALE = exactly(
+SALE = exact(
     {
         "id": text(),
         "number": text(1, 36),
         "ticket_number": text(1, 16),
-        "status": one_of("completed"),
+        "status": enum("completed"),
         "initiated_at": TIMESTAMP,
         "point_of_sale_id": text(),
         "initiated_by_id": null_or(text()),
         "external_data": null_or(EXTERNAL),
         "positions": null_or({"type": "array", "items": POSITION}),
-        "totals": exactly(
+        "totals": exact(
             {"taxable_amount": MONEY, "tax": MONEY, "total": MONEY, "discount": null_or(MONEY)}
         ),
         "created_at": TIMESTAMP,
@@ -149,12 +126,12 @@ SALE = exactly(
     },
     {"comment": text(0, 1024)},
 )
-TOKENS = exactly(
+TOKENS = exact(
     {
         "access_token": {"type": "string", "pattern": r"^[\w-]+\.[\w-]+\.[\w-]+$"},
         "expires_in": {"const": 3600},
         "refresh_token": text(1),
-        "token_type": one_of("Bearer"),
+        "token_type": enum("Bearer"),
     }
 )
 FEES = at_least({"fee_items": {"type": "array", "items": at_least({"id": UUID}), "maxItems": 20}})
@@ -164,7 +141,12 @@ def page(item: Schema, count_max: int | None = 20) -> Schema:
     items: Schema = {"type": "array", "items": item} | (
         {} if count_max is None else {"maxItems": count_max}
     )
-    return at_least({"items": items}, {"cursor": null_or(text(1, 128))})
+    cursor = null_or(text(1, 128))
+    return {
+        "type": "object",
+        "properties": {"items": items, "cursor": cursor},
+        "required": ["items"],
+    }
 
 
 SALES = page(SALE) | {"required": ["cursor", "items"]}
@@ -196,7 +178,7 @@ ERROR_CODES_BY_STATUS: Final[Mapping[int, tuple[str | None, ...]]] = {
 status that is not listed, any code is permitted."""
 STATUSES_WITHOUT_BODY: Final = {401, 403, 404}
 """The statuses of replies without a body."""
-PROBLEM = exactly(  # a body of the type application/problem+json (RFC 9457)
+PROBLEM = exact(  # a body of the type application/problem+json (RFC 9457)
     {
         "title": text(1),
         "type": text(1),
@@ -216,10 +198,6 @@ PROBLEM = exactly(  # a body of the type application/problem+json (RFC 9457)
         ),
     },
 )
-
-
-class NotFittingError(AssertionError):
-    """A reply that the document does not describe."""
 
 
 def require_fitting(reply: httpx2.Response, base: str = "/api/v1") -> None:
@@ -277,8 +255,8 @@ def _validate(reply: httpx2.Response, operation: tuple[str, str] | None) -> None
     """Validate the body. ``operation`` is a key of ``REPLIES``, or None for a problem."""
     error = best_match(_validator(operation).iter_errors(reply.json()))
     if error is not None:
-        where = ".".join(map(str, error.absolute_path))
-        _require(reply, False, f"{where}: {error.message[:300]}")
+        path = ".".join(map(str, error.absolute_path))
+        _require(reply, False, f"{path}: {error.message[:300]}")
 
 
 @functools.cache

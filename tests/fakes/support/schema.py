@@ -13,7 +13,7 @@ import httpx2
 from jsonschema import Draft202012Validator, FormatChecker
 
 from tests.fakes.schemas.compiled import CompiledValidator
-from tests.fakes.schemas.contract import UUID, Schema, array, exact
+from tests.fakes.schemas.contract import UUID, NotFittingError, Schema, array, exact, null_or
 
 PREFIX: Final = "/api/public/v1/support/"
 NULL: Schema = {"type": "null"}
@@ -64,7 +64,7 @@ def _link_in_any_state(more: Mapping[str, Schema]) -> Schema:
 
 LINK = _link_in_any_state({})
 INSPECTION = _link_in_any_state(
-    {"organizations": array(exact({"id": NONEMPTY_TEXT, "name": {"anyOf": [NONEMPTY_TEXT, NULL]}}))}
+    {"organizations": array(exact({"id": NONEMPTY_TEXT, "name": null_or(NONEMPTY_TEXT)}))}
 )
 CONTACT = exact(
     {
@@ -73,7 +73,7 @@ CONTACT = exact(
                 {
                     "kind": NONEMPTY_TEXT,
                     "address": NONEMPTY_TEXT,
-                    "hours": {"anyOf": [NONEMPTY_TEXT, NULL]},
+                    "hours": null_or(NONEMPTY_TEXT),
                 }
             ),
             20,
@@ -96,10 +96,6 @@ REFUSALS: Final[Mapping[str, int]] = {
     "token_expired": 409,
 }
 """The status of each refusal that docs/support.md describes, by code."""
-
-
-class NotFittingError(AssertionError):
-    """A reply that neither the contract nor docs/support.md describes."""
 
 
 def require_fitting(reply: httpx2.Response) -> None:

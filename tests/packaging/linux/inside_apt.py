@@ -108,7 +108,7 @@ class Verification(InstalledPackages):
         assert installed_version() in versions, versions
         print_ok("the first index again, which is authentic but older: ignored")
 
-    def leave_nothing(self) -> None:
+    def purge_without_leftovers(self) -> None:
         serve_site("newer")
         shell(self.blocks["apt-purge"])
         self.require_nothing_left(RECORDS_OF_APT)
@@ -130,7 +130,7 @@ def main() -> int:
             verification.refuse_changes,
             verification.upgrade_unattended,
             verification.ignore_an_older_index,
-            verification.leave_nothing,
+            verification.purge_without_leftovers,
         ]
         run_steps(steps)
     return 0

@@ -86,7 +86,7 @@ def is_in_post() -> bool:
     try:
         os.close(os.open(SYSUSERS, os.O_WRONLY | os.O_NONBLOCK))
     except OSError:
-        return False  # nobody reads the pipe
+        return False  # no process reads the pipe
     return True
 
 
@@ -105,7 +105,7 @@ class Verification(InstalledPackages):
         repeat = documented("docs/upgrades.md")["rpm-repeat"].replace(
             "rpm ", "rpm --force-debian ", 1
         )
-        self.repeat = f"cd {RESULTS}/packages/next\n{repeat}"
+        self.repeat_command = f"cd {RESULTS}/packages/next\n{repeat}"
 
     def wait_until_accepted(self) -> None:
         """Wait until the installed version works and was verified."""
@@ -180,7 +180,7 @@ class Verification(InstalledPackages):
             if script == "%post":
                 SYSUSERS.unlink()
             until(lambda: running_directory() in runs_from, WITHIN_S)  # noqa: B023
-            shell(self.repeat)
+            shell(self.repeat_command)
             assert installed_version() == NEXT
             self.wait_until_accepted()
             print_ok(f"killed in {script}: the old version runs, one command completes the upgrade")

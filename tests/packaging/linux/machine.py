@@ -87,6 +87,7 @@ def make_certificate(results: Path) -> None:
 
 @contextlib.contextmanager
 def scratch(name: str) -> Iterator[Path]:
+    """Yield a temporary directory. Raises SystemExit if this process does not run as root."""
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")
     with tempfile.TemporaryDirectory(prefix=f"venue-agent-{name}-") as directory:

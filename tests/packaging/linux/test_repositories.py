@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.linux.documents import documented
-from tests.packaging.test_package_parts import packaging_script
+from tests.packaging.scripts import packaging_script
 from tests.paths import ROOT
 
 NOW = datetime.datetime(2026, 11, 23, 20, 10, 30, 5, tzinfo=datetime.UTC)
@@ -58,7 +58,7 @@ def test_an_older_index_remains_available_by_its_hash(tmp_path: Path) -> None:
     assert (tmp_path / "Packages").read_text() == "Package: b\n"
     assert lzma.decompress((tmp_path / "Packages.xz").read_bytes()) == b"Package: b\n"
     by_hash = {path.name for path in (tmp_path / "by-hash/SHA256").iterdir()}
-    assert len(by_hash) == 4
+    assert len(by_hash) == 4  # two indices, each plain and compressed
     assert {hashlib.sha256(form).hexdigest() for form in first.values()} < by_hash
 
 

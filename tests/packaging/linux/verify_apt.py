@@ -44,7 +44,7 @@ def publish(key: str, output: Path, *words: str | Path) -> None:
     )  # fmt: skip
 
 
-def change(file: Path) -> None:
+def flip_bit(file: Path) -> None:
     """Change one bit of a file."""
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
@@ -58,8 +58,8 @@ def make_sites(results: Path, place: Path) -> None:
     first, upgrade = rename_package(results / "first.deb"), rename_package(results / "next.deb")
     sites = results / "sites"
 
-    def copy_site(name: str, of: str) -> Path:
-        shutil.copytree(sites / of / "apt", sites / name / "apt")
+    def copy_site(name: str, source: str) -> Path:
+        shutil.copytree(sites / source / "apt", sites / name / "apt")
         return sites / name / "apt"
 
     with signing_key(place, "other@example.com") as other:
@@ -69,10 +69,10 @@ def make_sites(results: Path, place: Path) -> None:
         publish(key, copy_site("newer", "first"), upgrade)
         expiring = copy_site("expired", "newer")
         publish(key, expiring, "--valid-days", "-1", upgrade)
-    change(copy_site("changed-package", "newer") / "pool/venue-agent" / upgrade.name)
+    flip_bit(copy_site("changed-package", "newer") / "pool/venue-agent" / upgrade.name)
     for path in (copy_site("changed-list", "newer") / "dists/stable/main").rglob("*"):
         if path.is_file():
-            change(path)
+            flip_bit(path)
     release = copy_site("changed-index", "newer") / "dists/stable/InRelease"
     release.write_text(release.read_text().replace("\nLabel: ", "\nLabel: x"))
 

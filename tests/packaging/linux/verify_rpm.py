@@ -32,7 +32,7 @@ from tests.packaging.linux.machine import (
     scratch,
     signing_key,
 )
-from tests.packaging.linux.verify_apt import change
+from tests.packaging.linux.verify_apt import flip_bit
 from tests.packaging.verify_bare import run
 from tests.paths import ROOT
 
@@ -217,8 +217,8 @@ def make_sites(
     """Create the states of the repository that the machine sees, one after the other."""
     sites = results / "sites"
 
-    def copy_site(name: str, of: str) -> Path:
-        shutil.copytree(sites / of / "dnf", sites / name / "dnf")
+    def copy_site(name: str, source: str) -> Path:
+        shutil.copytree(sites / source / "dnf", sites / name / "dnf")
         return sites / name / "dnf"
 
     with signing_key(place, "other@example.com") as other:
@@ -233,8 +233,8 @@ def make_sites(
         os.utime(package_copy, (0, 0))
         publish(key, unsigned_site, *upgrade)
     for package in (copy_site("changed-package", "newer") / "packages").glob("venue-agent-99*"):
-        change(package)
-    change(copy_site("changed-index", "newer") / "repodata/repomd.xml")
+        flip_bit(package)
+    flip_bit(copy_site("changed-index", "newer") / "repodata/repomd.xml")
     # The index of the attacker has the right hashes, and our signature of a different index.
     signature = copy_site("another-index", "another-key") / "repodata/repomd.xml.asc"
     shutil.copy(sites / "newer/dnf/repodata/repomd.xml.asc", signature)

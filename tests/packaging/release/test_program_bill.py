@@ -1,6 +1,5 @@
 """The bill of materials of a program names the component of each of its modules."""
 
-import importlib.util
 import struct
 from pathlib import Path
 from types import ModuleType
@@ -11,17 +10,13 @@ import pytest
 from release.frozen import top_level_modules
 
 from tests.packaging.release.tiny_release import frozen_program
+from tests.packaging.scripts import packaging_script
 from tests.paths import ROOT
 
 
 @pytest.fixture(scope="module")
 def sbom() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("sbom", ROOT / "packaging/sbom.py")
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
+    return packaging_script("sbom.py")
 
 
 def evidence(component: dict[str, Any]) -> list[str]:

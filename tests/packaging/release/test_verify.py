@@ -273,6 +273,7 @@ def test_a_wheel_with_a_changed_byte_raises_only_the_documented_error(tmp_path: 
             contents(package)
         except ValueError:
             refused_count += 1
+    # ZIP does not check all bytes: a changed timestamp, for example, is accepted.
     assert refused_count > len(content) / 4
 
 

@@ -420,7 +420,7 @@ class Verification:
         self.exchange_a_report()
         print_ok("uninstalled and installed again: the same device")
 
-    def leave_nothing(self) -> None:
+    def purge_without_leftovers(self) -> None:
         assert self.agent is not None
         self.agent.terminate()
         self.agent.wait(WITHIN_S)
@@ -494,7 +494,7 @@ def main() -> int:
                 else []
             ),
             *([verification.keep_state_when_uninstalled] if is_whole else []),
-            verification.leave_nothing,
+            verification.purge_without_leftovers,
             *([verification.install_without_the_package] if is_whole else []),
         ]
         try:

@@ -210,7 +210,7 @@ async def test_browsers_get_http_2_and_the_metrics_are_not_public(front: Front) 
 
 
 async def test_only_callers_without_credentials_are_rate_limited(front: Front) -> None:
-    if front.kind == "caddy":
+    if front.kind == "caddy":  # it has no rate limit, and its example states that
         example = (ROOT / "packaging/proxy/Caddyfile").read_text()
         assert "cannot limit the rate of callers without a key" in example
         return
@@ -285,14 +285,14 @@ async def test_forwarded_address_of_the_caller_is_replaced(kind: str, tmp_path: 
     """
     received: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def receive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         received.set_result((await reader.readuntil(b"\r\n\r\n")).decode("latin-1"))
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         await writer.drain()
         writer.close()
 
     port = free_port()
-    async with await asyncio.start_server(take, "127.0.0.1", port):
+    async with await asyncio.start_server(receive, "127.0.0.1", port):
         with running_proxy(kind, tmp_path, port) as proxy:
             async with httpx2.AsyncClient(verify=proxy.context, timeout=WITHIN_S) as http:
                 await http.get(proxy.base_url, headers={"X-Forwarded-For": "203.0.113.9"})

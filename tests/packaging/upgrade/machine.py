@@ -118,7 +118,7 @@ def machine(root: Path, results: Path) -> Iterator[Machine]:
 
 
 def until(poll: Callable[[], Result | None], within_s: float = WITHIN_S) -> Result:
-    """Call ``poll`` until it returns a result. Raises TimeoutError."""
+    """Call ``poll`` until its result is true, and return it. Raises TimeoutError."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         result = poll()

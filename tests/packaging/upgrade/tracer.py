@@ -108,7 +108,7 @@ class Tracer:
         is_new = pid not in self._pids
         self._pids.add(pid)
         if number == SYSCALL_STOP:
-            self._at_syscall(pid)
+            self._handle_syscall(pid)
             self._resume(pid)
         elif status >> 16 or (is_new and number == signal.SIGSTOP):
             # ptrace caused the stop: for an event such as a fork, or at the start of a process.
@@ -119,7 +119,7 @@ class Tracer:
     def _resume(self, pid: int, number: int = 0) -> None:
         libc.ptrace(SYSCALL, pid, None, number)
 
-    def _at_syscall(self, pid: int) -> None:
+    def _handle_syscall(self, pid: int) -> None:
         info = SyscallInfo()
         size = libc.ptrace(GET_SYSCALL_INFO, pid, ctypes.sizeof(info), ctypes.addressof(info))
         if size <= 0 or info.op != ENTRY or info.number not in CHANGES:

@@ -212,7 +212,7 @@ class MsiChecks(PackageChecks):
     def install_and_report(self) -> None:
         self.install_and_enroll_anew("/l*v", r"C:\install.log")
         assert (self.folder / "venue-agent.exe").exists()
-        assert self.ask("application")["outcome"] in ANSWERED
+        assert self.request_report("application")["outcome"] in ANSWERED
         print_ok("installed with properties: enrolled, and the first report has arrived")
 
     def hide_the_key_file(self) -> None:
@@ -230,10 +230,10 @@ class MsiChecks(PackageChecks):
         self.install(self.msi, "REINSTALL=ALL", "REINSTALLMODE=amus")
         assert missing.exists()
         assert self.pid() != pid
-        assert self.ask("application")["outcome"] in ANSWERED
+        assert self.request_report("application")["outcome"] in ANSWERED
         print_ok("repaired: a deleted file is back, and the same device answers")
 
-    def changed_program(self, name: str, change: Callable[[Path], None]) -> Path:
+    def make_changed_program(self, name: str, change: Callable[[Path], None]) -> Path:
         target = self.work / name / "venue-agent"
         shutil.copytree(ONEDIR, target)
         change(target)
@@ -245,7 +245,7 @@ class MsiChecks(PackageChecks):
             (program / REMOVED).unlink()
 
         version = next_version(__version__)
-        program = self.changed_program("newer", change)
+        program = self.make_changed_program("newer", change)
         self.newer_msi = build_msi(program, version, self.work / "second")
         pid = self.pid()
         self.install(self.newer_msi)
@@ -254,7 +254,7 @@ class MsiChecks(PackageChecks):
         assert not (self.folder / REMOVED).exists()
         entries = self.wine.run("reg", "query", ENTRIES_KEY, "/s").stdout
         assert re.findall(r"DisplayVersion +REG_SZ +(\S+)", entries) == [version], entries
-        assert self.ask("application")["outcome"] in ANSWERED
+        assert self.request_report("application")["outcome"] in ANSWERED
         print_ok("upgraded while the agent ran: the same device answers")
 
     def refuse_an_older_version(self) -> None:
@@ -272,7 +272,7 @@ class MsiChecks(PackageChecks):
 
     def install_again(self) -> None:
         self.install(self.msi, *self.properties)
-        assert self.ask("application")["outcome"] in ANSWERED
+        assert self.request_report("application")["outcome"] in ANSWERED
         print_ok("installed again: the same device answers")
 
     def uninstall_and_purge(self) -> None:
@@ -294,7 +294,9 @@ class MsiChecks(PackageChecks):
 
         self.install_and_enroll_anew()
         version = next_version(next_version(__version__))
-        broken = build_msi(self.changed_program("broken", change), version, self.work / "third")
+        broken = build_msi(
+            self.make_changed_program("broken", change), version, self.work / "third"
+        )
         self.install(broken, fails=True)
         entries = self.wine.run("reg", "query", ENTRIES_KEY, "/s", expect=None).stdout
         assert version not in entries, entries
@@ -302,7 +304,7 @@ class MsiChecks(PackageChecks):
         # Wine does not undo the registration of components. The next installation takes it over.
         self.initial_registry = self.registry()
         self.install(self.msi, *self.properties)
-        assert self.ask("application")["outcome"] in ANSWERED
+        assert self.request_report("application")["outcome"] in ANSWERED
         print_ok("a version that does not start is not installed, and the state stays")
         self.uninstall_and_purge()
 

@@ -19,7 +19,7 @@ from collectors.network.questions.snmp import PORT as SNMP_PORT
 from collectors.shared.addresses import PRINT_PORTS
 from collectors.shared.arp.pace import CONNECTIONS_PER_S, DATAGRAMS_PER_S
 from collectors.shared.arp.priming import DISCARD_PORT
-from tests.packaging.wine.test_msi_parts import script
+from tests.packaging.scripts import packaging_script
 from tests.paths import ROOT
 
 DOCUMENT = (ROOT / "docs/deployment.md").read_text()
@@ -109,7 +109,7 @@ def test_options_of_powershell_are_listed() -> None:
 
 
 def test_command_lines_and_paths_are_those_of_the_code() -> None:
-    build_msi = script("windows/build_msi.py")
+    build_msi = packaging_script("windows/build_msi.py")
     setup = {each.arguments.split()[0] for each in build_msi.ACTIONS}
     cells = next(each for each in table("process") if "Windows Installer" in each[0])
     assert set(re.findall(r"`(?:.* )?(\w+)`", cells[2])) == setup
@@ -125,7 +125,7 @@ def test_command_lines_and_paths_are_those_of_the_code() -> None:
 
 
 def test_scripts_of_intune_name_the_product_and_the_properties_of_the_package() -> None:
-    build_msi = script("windows/build_msi.py")
+    build_msi = packaging_script("windows/build_msi.py")
     install = (RECIPES / "intune/install.ps1").read_text()
     for name in set(build_msi.PUBLIC_PROPERTIES) - {"PURGE"}:
         assert f"{name}=" in install, name

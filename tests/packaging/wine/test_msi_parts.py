@@ -1,6 +1,5 @@
 """Tests the parts of the Windows packages that need no Wine, and the Homebrew formula."""
 
-import importlib.util
 import re
 import sys
 import xml.etree.ElementTree as ET
@@ -10,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from agent.cli import main as cli
-from tests.paths import ROOT
+from tests.packaging.scripts import packaging_script
 
 REQUIRED = {
     "version": {"DefaultLocale"},
@@ -25,21 +24,9 @@ ROLLBACK = 0x100
 """The bit in the type of an action that Windows Installer runs only for a rollback."""
 
 
-def script(path: str) -> ModuleType:
-    """Load a script of packaging/, which is no package."""
-    name = f"venue_packaging_{Path(path).stem}"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "packaging" / path)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[name] = loaded  # the dataclass decorator finds the module by its name
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
 @pytest.fixture(scope="module")
 def msi() -> ModuleType:
-    return script("windows/build_msi.py")
+    return packaging_script("windows/build_msi.py")
 
 
 def rows(table: str) -> list[list[str]]:
@@ -118,7 +105,9 @@ def test_winget_manifests_have_the_keys_that_their_schemas_require(
 ) -> None:
     package = tmp_path / "package.msi"
     package.write_bytes(b"package")
-    manifests = script("windows/winget.py").manifests("1.2.3", package, "https://e.example/p.msi")
+    manifests = packaging_script("windows/winget.py").manifests(
+        "1.2.3", package, "https://e.example/p.msi"
+    )
     assert {each["ManifestType"] for each in manifests.values()} == REQUIRED.keys()
     for name, manifest in manifests.items():
         missing = (REQUIRED_ALWAYS | REQUIRED[manifest["ManifestType"]]) - manifest.keys()
@@ -131,7 +120,7 @@ def test_winget_manifests_have_the_keys_that_their_schemas_require(
 
 
 def test_formula_pins_every_requirement_with_hashes(tmp_path: Path) -> None:
-    homebrew = script("macos/homebrew.py")
+    homebrew = packaging_script("macos/homebrew.py")
     wheel = tmp_path / "venue_agent-1.2.3-py3-none-any.whl"
     wheel.write_bytes(b"wheel")
     text = homebrew.formula("1.2.3", wheel, f"https://e.example/{wheel.name}")
@@ -145,7 +134,7 @@ def test_formula_pins_every_requirement_with_hashes(tmp_path: Path) -> None:
 
 def test_missing_requirement_is_named() -> None:
     with pytest.raises(ValueError, match="has no other"):
-        script("macos/homebrew.py").pinned_entries(
+        packaging_script("macos/homebrew.py").pinned_entries(
             "one==1 \\\n    --hash=sha256:0\n", {"one", "other"}
         )
 
@@ -168,7 +157,7 @@ def setup_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def set_up(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     monkeypatch.setattr(sys, "argv", ["venue-agent.exe", "windows-setup", *words])
-    code: int = script("entry.py")._set_up()
+    code: int = packaging_script("entry.py")._set_up()
     return code
 
 

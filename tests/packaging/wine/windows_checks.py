@@ -82,18 +82,18 @@ class Checks:
             sys.stderr.write(log.read_text() if log.exists() else "there is no log\n")
             raise
 
-    def ask(self, kind: str) -> Json:
+    def request_report(self, kind: str) -> Json:
         """Request a report and return it."""
         request_id = self.service.request(str(self.device["instanceId"]), kind)
-        return self.answer_to(request_id)
+        return self.wait_for_report(request_id)
 
-    def answer_to(self, request_id: str) -> Json:
+    def wait_for_report(self, request_id: str) -> Json:
         instance_id = str(self.device["instanceId"])
         return until(lambda: self.service.report_of(instance_id, request_id), WITHIN_S)
 
     def collect_both_kinds(self, origin: str) -> None:
         for kind in ("application", "network"):
-            report = self.ask(kind)
+            report = self.request_report(kind)
             assert report["outcome"] in ANSWERED, report
             payload = report["payload"]
             if self.keep:
@@ -188,7 +188,7 @@ class SourceChecks(Checks):
             print_ok(f"status: healthy; a second agent: {error.strip()!r}")
         until(lambda: self.status()["verdict"] == "not running", WITHIN_S)
         with self.daemon():
-            assert self.ask("application")["outcome"] in ANSWERED
+            assert self.request_report("application")["outcome"] in ANSWERED
             self.require_the_same_device()
         print_ok("killed and started: the same device answers")
 
@@ -238,7 +238,7 @@ class PackageChecks(Checks):
             self.refuse_a_wrong_configuration, self.install_and_enroll,
             lambda: self.collect_both_kinds("the service"), self.stop_during_a_collection,
             self.replace_the_package,
-            self.keep_state_when_uninstalled, self.leave_nothing,
+            self.keep_state_when_uninstalled, self.purge_without_leftovers,
         )  # fmt: skip
 
     def agent(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
@@ -324,7 +324,7 @@ class PackageChecks(Checks):
         self.agent("service", "stop")
         self.agent("service", "start")
         self.agent("service", "start")
-        assert self.answer_to(request_id)["outcome"] in ANSWERED
+        assert self.wait_for_report(request_id)["outcome"] in ANSWERED
         print_ok(
             f"stopped in {seconds:.2f} s in the middle of a collection; answered after the start"
         )
@@ -354,7 +354,7 @@ class PackageChecks(Checks):
         with zipfile.ZipFile(self.package) as packed:
             packed.extractall(self.wine.path(PROGRAMS))
         self.agent("service", "install")
-        assert self.ask("application")["outcome"] in ANSWERED
+        assert self.request_report("application")["outcome"] in ANSWERED
         self.require_the_same_device()
         print_ok("stopped, replaced, installed: the same device answers")
 
@@ -364,11 +364,11 @@ class PackageChecks(Checks):
         assert "not installed" in self.agent("service", "status", expect=1).stdout
         assert (self.home / "identity.pem").exists()
         self.agent("service", "install")
-        assert self.ask("application")["outcome"] in ANSWERED
+        assert self.request_report("application")["outcome"] in ANSWERED
         self.require_the_same_device()
         print_ok("uninstalled twice and installed: the same device answers")
 
-    def leave_nothing(self) -> None:
+    def purge_without_leftovers(self) -> None:
         self.agent("service", "uninstall", "--purge")
         self.agent("service", "uninstall", "--purge")
         assert not self.home.exists(), sorted(self.home.rglob("*"))

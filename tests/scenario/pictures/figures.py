@@ -10,7 +10,7 @@ from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_ke
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 from tests.bench.fleet.service import service
-from tests.fakes.console.figures import merchant
+from tests.fakes.console.figures import create_merchant
 from tests.scenario.pictures.browser import Browser
 
 DAYS: Final = 45
@@ -21,7 +21,7 @@ FRAGMENT: Final = "#/figures/loc-0001?period=last7"
 @contextlib.contextmanager
 def figures_console(file: Path, tab: Browser) -> Iterator[None]:
     """Show the sales figures in ``tab`` while the body runs."""
-    merchant(str(file), DAYS, SALES_PER_DAY)
+    create_merchant(str(file), DAYS, SALES_PER_DAY)
     key = _key(file)
     with service(str(file)) as server:
         tab.open(f"http://127.0.0.1:{server.port}/", "document.activeElement.id === 'email'")

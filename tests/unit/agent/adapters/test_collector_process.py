@@ -23,7 +23,7 @@ from tests.paths import ROOT
 
 CHILD = ROOT / "tests/fakes/collectors/child.py"
 JOB = ApplicationJob(max_duration_s=30)
-HANGING = ("hang", "hang_later", "many_lines")
+HANGING = ("hang", "hang_later", "send_many_lines")
 """The behaviours of a child that does not end when it is cancelled."""
 
 
@@ -127,7 +127,7 @@ async def test_facts_sent_before_a_failure_are_kept(behaviour: str, reason: str)
     [
         ("crash_at_once", "it ended without a result"),
         ("crash_with_surrogate", r"no\?good"),
-        ("unknown_event", "an event cannot be read"),
+        ("send_unknown_event", "an event cannot be read"),
     ],
 )
 async def test_child_without_facts_raises_an_error(behaviour: str, reason: str) -> None:
@@ -136,7 +136,7 @@ async def test_child_without_facts_raises_an_error(behaviour: str, reason: str) 
 
 
 async def test_lone_surrogates_in_facts_are_replaced() -> None:
-    collected = await run("half_surrogates")
+    collected = await run("send_half_surrogates")
 
     assert collected.error is None
     assert facts(collected).limitations == ("printer ?", "\\udcff stays")
@@ -218,13 +218,13 @@ async def test_an_invalid_answer_of_a_child_keeps_earlier_facts() -> None:
 
 async def test_an_endless_line_ends_the_collection() -> None:
     with pytest.raises(CollectorError, match="an event is longer than 16777216 bytes"):
-        await run("endless_line")
+        await run("write_endless_line")
 
 
 async def test_an_oversized_line_of_a_child_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     events: list[Progress] = []
 
-    collected = await process("long_checkpoint").collect(JOB, events.append)
+    collected = await process("send_long_checkpoint").collect(JOB, events.append)
 
     assert collected.error is None
     assert facts(collected).limitations == ("whole",)
@@ -235,7 +235,7 @@ async def test_an_oversized_line_of_a_child_is_ignored(caplog: pytest.LogCapture
 async def test_facts_sent_before_an_oversized_result_are_kept() -> None:
     events: list[Progress] = []
 
-    collected = await process("long_result").collect(JOB, events.append)
+    collected = await process("send_long_result").collect(JOB, events.append)
 
     assert collected.error == "an event is longer than 16777216 bytes"
     assert facts(collected).limitations == ("so far",)
@@ -247,13 +247,13 @@ async def test_facts_sent_before_an_oversized_result_are_kept() -> None:
 @pytest.mark.medium
 async def test_an_endless_stream_of_lines_ends_at_the_deadline() -> None:
     with pytest.raises(CollectorError, match="deadline"):
-        await run("many_lines", job_with_deadline(0.3))
+        await run("send_many_lines", job_with_deadline(0.3))
 
 
 async def test_a_grandchild_is_killed_after_the_collection(tmp_path: Path) -> None:
     file = tmp_path / "pid"
 
-    collected = await run("grandchild", file=file)
+    collected = await run("start_grandchild", file=file)
 
     assert collected.error is None
     await wait_until_ended(int(file.read_text()))
@@ -264,7 +264,9 @@ async def test_an_escaped_grandchild_does_not_delay_the_collection(
 ) -> None:
     file = tmp_path / "pid"
 
-    collected = await process("escaped_grandchild", file, exit_s=0.5).collect(JOB, lambda _: None)
+    collected = await process("start_escaped_grandchild", file, exit_s=0.5).collect(
+        JOB, lambda _: None
+    )
 
     pid = int(file.read_text())
     os.kill(pid, signal.SIGKILL)
@@ -274,7 +276,9 @@ async def test_an_escaped_grandchild_does_not_delay_the_collection(
 
 async def test_a_cancelled_collection_leaves_no_child(tmp_path: Path) -> None:
     file = tmp_path / "pid"
-    collection = asyncio.create_task(process("orphan", file).collect(JOB, lambda _: None))
+    collection = asyncio.create_task(
+        process("wait_for_stdin_end", file).collect(JOB, lambda _: None)
+    )
     await wait_until_written(file)
 
     collection.cancel()
@@ -287,7 +291,7 @@ async def test_a_cancelled_collection_leaves_no_child(tmp_path: Path) -> None:
 async def test_a_child_ends_when_its_stdin_closes(tmp_path: Path) -> None:
     """If the daemon is killed, the child's stdin closes, and the child must end by itself."""
     child = await asyncio.create_subprocess_exec(
-        sys.executable, str(CHILD), "orphan", str(tmp_path / "pid"),
+        sys.executable, str(CHILD), "wait_for_stdin_end", str(tmp_path / "pid"),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     assert child.stdin is not None
@@ -318,7 +322,7 @@ async def test_the_child_inherits_no_secrets_and_no_search_paths_for_code() -> N
         "no_proxy": "localhost,127.0.0.1",
     }
 
-    collected = await process("show_environment", "", environment).collect(JOB, lambda _: None)
+    collected = await process("send_environment", "", environment).collect(JOB, lambda _: None)
 
     output = facts(collected).limitations
     assert "secret" not in " ".join(output)

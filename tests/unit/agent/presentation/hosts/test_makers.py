@@ -12,7 +12,7 @@ from agent.presentation.hosts.makers import (
     maker_of,
     registry,
 )
-from tests.packaging.test_package_parts import packaging_script
+from tests.packaging.scripts import packaging_script
 from tests.sizes import examples
 
 pack = packaging_script("makers.py").pack
