@@ -23,6 +23,7 @@ from tests.unit.collectors.watched_venues import (
 
 pytestmark = [pytest.mark.lab, pytest.mark.needs("tap")]
 
+PATIENT = "tests.lab.tap.patient"
 LAN = "10.77.0"
 GATEWAY = LanHost(f"{LAN}.1", "02:1a:00:00:00:01", (53, 80))
 BAR, PATIO, HALL, CELLAR, DISPLAY, LOFT = (f"00:11:22:00:00:0{n}" for n in range(1, 7))
@@ -151,14 +152,14 @@ def check_both(result: LabResult) -> None:
 
 
 def test_both_reports_find_the_devices_and_send_nothing_to_the_terminals(tmp_path: Path) -> None:
-    check_both(collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,)))
+    check_both(collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,), module=PATIENT))
 
 
 @pytest.mark.large
 def test_older_entries_of_the_neighbour_table_do_not_deceive_the_reports(tmp_path: Path) -> None:
     """Only the older entries of the terminals at the bar and in the cellar are still right."""
     stale = {at(10): BAR, at(11): PATIO, at(12): HALL, at(24): CELLAR, at(13): LOFT, at(30): PHONE}
-    check_both(collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,), stale=stale))
+    check_both(collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,), stale=stale, module=PATIENT))
 
 
 @pytest.mark.large
@@ -204,7 +205,11 @@ def test_reports_send_nothing_to_the_terminals_of_a_generated_venue(
     assert len({host.mac for host in hosts} & set(terminals)) == 2
     plan = LabPlan(f"{NETWORK}.0/24", OWN, GATEWAY_ADDRESS, hosts, terminals=terminals)
     runs = collect_in_lan(
-        plan, {**network, **job_devices}, tmp_path, others=({**snapshot, **job_devices},)
+        plan,
+        {**network, **job_devices},
+        tmp_path,
+        others=({**snapshot, **job_devices},),
+        module=PATIENT,
     ).runs
     fields = {field["key"]: field["value"] for field in runs[1].facts["fields"]}
     for watched_device, state in zip(venue.watched, runs[0].facts["devices"], strict=True):

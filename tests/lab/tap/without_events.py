@@ -2,10 +2,9 @@
 
 import errno
 import os
-import sys
 
-from collectors.__main__ import main
 from collectors.network.scan import sockets
+from tests.lab.tap.patient import run
 
 
 def refuse_events() -> None:
@@ -14,6 +13,4 @@ def refuse_events() -> None:
 
 if __name__ == "__main__":
     sockets.NeighbourEvents = refuse_events  # type: ignore[assignment,misc]
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)
+    run()
