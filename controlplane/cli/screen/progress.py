@@ -68,7 +68,7 @@ class Progress:
 
     def show_wait(self, wait_s: float, status: int) -> None:
         """Report that the client waits, because the service refused a call with ``status``."""
-        reason = "asks to slow down" if status == HTTPStatus.TOO_MANY_REQUESTS else "is busy"
+        reason = "limits the rate of calls" if status == HTTPStatus.TOO_MANY_REQUESTS else "is busy"
         line = f"the service {reason}: waiting {max(1, round(wait_s))} s"
         now_s = self._monotonic()
         if self._spinner is not None:

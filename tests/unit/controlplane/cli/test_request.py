@@ -231,7 +231,7 @@ async def test_requests_to_many_devices_wait_for_the_rate_limit(tmp_path: Path) 
         words = ("request", "--all", "network", "--yes")
         result = await run_beside(*words, **service.as_environment())
     assert result.returncode == 0, result.stderr
-    assert re.fullmatch(r"the service asks to slow down: waiting [1-9] s\n", result.stderr)
+    assert re.fullmatch(r"the service limits the rate of calls: waiting [1-9] s\n", result.stderr)
     assert result.stdout.endswith("4 devices: 4 queued\n")
 
 
