@@ -35,7 +35,7 @@ and listed before all others."""
 _DOMAIN = ".local"
 _INSTANCES_FACTOR = 4
 _RECORD_BYTES = 400  # the memory of a record's objects and table entries, without its text
-_DROPPED_BYTES = 100  # the memory of one hash in a set
+DROPPED_BYTES = 100  # the memory of one hash in a set
 
 Value = TypeVar("Value")
 
@@ -87,9 +87,9 @@ class RecordBook:
     take from the pool. ``announcer`` is the holder of this book's shares of the pools: the address
     ``source``, its MAC once the MAC is known, or `NO_HOST` (announcers.py). ``is_verified``: all
     records certainly came from ``source``. ``dropped`` are the hashes of instances beyond the limit
-    of instances.
-    ``dropped_records`` counts the records for which there was no memory. ``confirmed`` has the full
-    names of the services that the host confirmed when it was queried directly.
+    of instances. ``dropped_records`` counts the records for which there was no memory.
+    ``confirmed`` are the keys of the instances that the host confirmed when it was queried
+    directly.
     """
 
     def __init__(self, quota: Quota, source: str, announcer: str) -> None:
@@ -119,8 +119,9 @@ class RecordBook:
         """Store records that certainly came from ``source``, and mark their services."""
         records = list(records)
         self.add(records)
-        self.confirmed |= {r.name.lower() for r in records if isinstance(r, ServiceRecord)}
-        self.confirmed |= {r.target.lower() for r in records if isinstance(r, PointerRecord)}
+        names = {r.name.lower() for r in records if isinstance(r, ServiceRecord)}
+        names |= {r.target.lower() for r in records if isinstance(r, PointerRecord)}
+        self.confirmed |= names & self.instances.keys()
 
     @property
     def own_names(self) -> set[str]:
@@ -134,6 +135,8 @@ class RecordBook:
         A service at ``source`` is forged if the host confirmed a service on the same port, but no
         service of the same host name.
         """
+        if not self.confirmed:
+            return set()
         confirmed = [self.servers[key] for key in self.confirmed & self.servers.keys()]
         ports = {record.port for record in confirmed}
         false_names = self.own_names - {record.host.lower() for record in confirmed}
@@ -198,7 +201,7 @@ class RecordBook:
             self._reserve(-_cost(key, label))
             key_hash = hash(key)
             is_counted = key_hash in self.dropped or len(self.dropped) >= self._records_max
-            if not is_counted and self._reserve(_DROPPED_BYTES):
+            if not is_counted and self._reserve(DROPPED_BYTES):
                 self.dropped.add(key_hash)
             return False
         self.instances[key] = Instance(label, service_type)

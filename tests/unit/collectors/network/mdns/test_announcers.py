@@ -13,7 +13,13 @@ from collectors.network.mdns.announcers import (
     SOURCES_MAX,
     LinkRecords,
 )
-from collectors.network.mdns.records import ENUMERATION, RECORDS_MAX_BYTES, TYPES_MAX, Quota
+from collectors.network.mdns.records import (
+    DROPPED_BYTES,
+    ENUMERATION,
+    RECORDS_MAX_BYTES,
+    TYPES_MAX,
+    Quota,
+)
 from collectors.network.mdns.services import (
     QUESTIONS_PER_HOST_MAX,
     open_questions,
@@ -229,7 +235,7 @@ def test_dropped_services_of_one_announcer_use_at_most_half_of_the_memory() -> N
         records.identify([LinkNeighbour(2, f"10.1.0.{source}", MAC, "stale")])
         records.add(f"10.1.0.{source}", lies)
     counted = sum(len(book.dropped) for book in records.books)
-    assert 0 < counted <= RECORDS_MAX_BYTES // 2 // 100
+    assert 0 < counted * DROPPED_BYTES <= RECORDS_MAX_BYTES // 2
     assert records.add(HONEST, service_records("Kitchen", HONEST))
 
 
@@ -238,7 +244,7 @@ def test_announcers_share_the_limits_of_types_and_questions() -> None:
     records.add(LIAR, [PointerRecord(ENUMERATION, f"_t{n}._tcp.local") for n in range(400)])
     records.add(HONEST, [PointerRecord(ENUMERATION, "_odd._tcp.local")])
     assert "_odd._tcp" in records.types
-    assert len(records.types) == TYPES_MAX + 1
+    assert len(records.types) == TYPES_MAX + 1  # the share of LIAR, and the type of HONEST
     lies = [PointerRecord("_ipp._tcp.local", f"L{n}._ipp._tcp.local") for n in range(6000)]
     records.add(LIAR, lies)
     records.add(HONEST, [PointerRecord("_ipp._tcp.local", "Kitchen._ipp._tcp.local")])
@@ -299,7 +305,16 @@ def test_services_that_a_host_did_not_confirm_are_listed_if_their_host_name_is_c
     }
 
 
-def test_a_relay_that_announces_services_of_other_hosts_has_one_name() -> None:
+def test_confirmed_services_use_no_more_memory_than_the_stored_ones() -> None:
+    records = link(limit=100)
+    records.add(HONEST, service_records("Kitchen", HONEST))
+    pointers = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(5000))
+    records.confirm(HONEST, pointers)
+    (book,) = records.books
+    assert 1 < len(book.confirmed) < len(book.instances) < 500
+
+
+def test_a_relay_of_services_of_other_hosts_does_not_announce_several_names_of_its_own() -> None:
     records = link()
     for n, host in enumerate(("a.local", "b.local")):
         records.add(LIAR, service_records(f"P{n}", f"10.0.0.{n}", host))
