@@ -49,8 +49,8 @@ def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
         hour=hour,
         nets=nets,
         orders=orders,
-        this_hour=_net(context, location, hour, lambda timestamp: timestamp <= context.now),
-        hour_yesterday=_net(
+        net_this_hour=_net(context, location, hour, lambda timestamp: timestamp <= context.now),
+        net_same_hour_yesterday=_net(
             context,
             location,
             hour - HOURS,

@@ -1,17 +1,18 @@
-// Fetches the pulses of locations: the net of today, and the net of yesterday until the same time.
+// Fetches the pulses of locations: the net sales of today, and those of yesterday until the same time.
 
 import { callFigures } from "./facade.js";
 
 const PARALLEL_MAX = 4;
 
 // Returns the pulse of each location, in the same order.
-export async function fetchPulses(venues) {
-  const waiting = [...venues.entries()];
+export async function fetchPulses(locations) {
+  const waiting = [...locations.entries()];
   const pulses = [];
   const worker = async () => {
     while (waiting.length) {
       const [index, { locationId }] = waiting.shift();
-      [pulses[index]] = (await callFigures("analytics/venueFinancialPulse", { locationId })).venues;
+      const reply = await callFigures("analytics/venueFinancialPulse", { locationId });
+      pulses[index] = reply.venues[0];
     }
   };
   await Promise.all(Array.from({ length: PARALLEL_MAX }, worker));

@@ -28,8 +28,9 @@ class PulseFacts:
             the day. Days are counted from 1970-01-01 too.
         nets, orders: the net and the number of orders, by currency and local hour. The values of
             the current hour are not used.
-        this_hour: net of this hour until now, by currency.
-        hour_yesterday: net of the same hour of yesterday until the same local time, by currency.
+        net_this_hour: net of this hour until now, by currency.
+        net_same_hour_yesterday: net of the same hour of yesterday until the same local time, by
+            currency.
         incomplete: pairs of a currency and a day with incomplete data.
         first_day: the day of the first sale or refund, or None if there is none.
     """
@@ -39,8 +40,8 @@ class PulseFacts:
     hour: int
     nets: Mapping[tuple[str, int], int]
     orders: Mapping[tuple[str, int], int]
-    this_hour: Mapping[str, int]
-    hour_yesterday: Mapping[str, int]
+    net_this_hour: Mapping[str, int]
+    net_same_hour_yesterday: Mapping[str, int]
     incomplete: Collection[tuple[str, int]]
     first_day: int | None
 
@@ -51,7 +52,7 @@ class PulseFacts:
 
 def pulse(facts: PulseFacts) -> VenuePulse:
     recent = {currency for currency, hour in facts.nets if hour // HOURS >= facts.today - 1}
-    currencies = {facts.currency, *recent, *facts.this_hour, *facts.hour_yesterday}
+    currencies = {facts.currency, *recent, *facts.net_this_hour, *facts.net_same_hour_yesterday}
     first_counted_day = facts.today - ACTIVITY_DAYS
     return VenuePulse(
         location_id=facts.location_id,
@@ -78,9 +79,9 @@ def activity(facts: PulseFacts) -> tuple[Activity, ...]:
 def _currency(currency: str, facts: PulseFacts) -> PulseCurrency:
     hour = facts.hour % HOURS
     whole_hours = _hourly_nets(currency, facts.today, facts)[:hour]
-    points = [*whole_hours, facts.this_hour.get(currency, 0)]
+    points = [*whole_hours, facts.net_this_hour.get(currency, 0)]
     yesterday = sum(_hourly_nets(currency, facts.today - 1, facts)[:hour])
-    yesterday += facts.hour_yesterday.get(currency, 0)
+    yesterday += facts.net_same_hour_yesterday.get(currency, 0)
     complete = (currency, facts.today) not in facts.incomplete
     return PulseCurrency(
         currency=currency,

@@ -221,8 +221,8 @@ def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short:
         # A virtual environment contains its absolute path, which differs between root and the user.
         shutil.rmtree(tree / ".venv", ignore_errors=True)
     run("chown", "--recursive", f"{situation.user_id}:{situation.user_id}", tree)
-    # The tree is in the home directory of the user who runs the commands. In a directory that
-    # belongs to another user, that user could replace files of root.
+    # The tree is in the home directory of the user who runs the commands. The commands of root
+    # refuse a directory of an ordinary user, who could replace the files in it.
     place = f"{HOME if situation.user_id else '/root'}/venue-agent"
     environment = {
         "PIP_NO_INDEX": "1",

@@ -10,7 +10,7 @@ from agent.presentation.connectivity.sentences import (
     Entry,
     ToLocal,
     entries,
-    open_incident,
+    open_interruption,
     time_text,
 )
 from agent.presentation.connectivity.titles import CAUSE_TITLES
@@ -62,7 +62,7 @@ def show_timeline(
 
 def _show_verdict(screen: Screen, history: History, now: datetime, to_local: ToLocal) -> None:
     since = time_text(to_local(history.since))
-    if incident := open_incident(history.incidents):
+    if incident := open_interruption(history.incidents):
         began = time_text(to_local(incident.began_at), to_local(now))
         screen.paragraph(f"No connection since {began}: {redact(incident.evidence)}", "bad")
     for fault in history.incidents:

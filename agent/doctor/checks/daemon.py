@@ -17,7 +17,11 @@ from agent.doctor.processes import describe_processes, other_agents
 from agent.doctor.public_status import combine_status, describe
 from agent.doctor.service_unit import UnitFacts, read_unit
 from agent.errors import StateError
-from agent.presentation.connectivity.sentences import connection_sentence, is_empty, open_incident
+from agent.presentation.connectivity.sentences import (
+    connection_sentence,
+    is_empty,
+    open_interruption,
+)
 from agent.presentation.humanize import age_s, ago, counted, times
 
 NO_REPLY_S: Final = 300.0
@@ -186,7 +190,7 @@ def interruptions(context: Context, _: DaemonStatus) -> Outcome:
     if is_empty(history, now):
         return skipped("nothing is recorded yet, or the recorder is off")
     sentence = connection_sentence(history, now)
-    if open_incident(history.incidents) is None:
+    if open_interruption(history.incidents) is None:
         return ok(sentence)
     return warn(
         sentence,

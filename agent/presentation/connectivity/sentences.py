@@ -24,11 +24,11 @@ class Entry:
 
 
 def is_empty(history: History, until: datetime) -> bool:
-    """Return whether nothing has been recorded before ``until``."""
+    """Return whether the record begins at ``until`` or later, and has no incident."""
     return history.since >= until and not history.incidents
 
 
-def open_incident(incidents: Iterable[Incident]) -> Incident | None:
+def open_interruption(incidents: Iterable[Incident]) -> Incident | None:
     """Return the interruption that has not ended yet; None if the connection works."""
     open_incidents = (incident for incident in incidents if incident.ended_at is None)
     return next((incident for incident in open_incidents if incident.is_interruption), None)
@@ -42,7 +42,7 @@ def connection_sentence(history: History, now: datetime, zone: tzinfo | None = N
     Args:
         zone: the local time zone. None means the time zone of the system.
     """
-    if incident := open_incident(history.incidents):
+    if incident := open_interruption(history.incidents):
         since = time_text(incident.began_at.astimezone(zone), now.astimezone(zone))
         return f"no connection since {since}: {incident.evidence}"
     interruptions = [incident for incident in history.incidents if incident.is_interruption]

@@ -212,7 +212,7 @@ class Sums:
         counts = (
             (code, location_id, count)
             for code, devices in self._new_devices(condition)
-            for location_id, count in Counter(self._locations[each] for each in devices).items()
+            for location_id, count in Counter(map(self._locations.__getitem__, devices)).items()
         )
         return _largest_first(counts, count_max)
 

@@ -124,7 +124,9 @@ async def _use_key_without_a_merchant(page: Page, results: dict[str, Any], outsi
     await page.press("Enter")
     await page.until("document.querySelector('#home')")
     await page.go("#/figures")
-    results["none"] = await page.until("document.querySelector('#figures .empty')?.textContent")
+    results["text without access"] = await page.until(
+        "document.querySelector('#figures .empty')?.textContent"
+    )
     results["is figures link hidden"] = await page.run(
         "document.querySelector('#nav-figures').hidden"
     )
@@ -152,7 +154,7 @@ async def _show_yesterday(
         json={"locationId": location_id, "period": "yesterday"},
         headers={"Authorization": f"Bearer {key}"},
     )
-    results["facade"] = reply.json()
+    results["reply of the service"] = reply.json()
 
 
 async def _show_all_locations(page: Page, results: dict[str, Any]) -> None:
@@ -194,11 +196,13 @@ async def _go_offline_and_back(page: Page, results: dict[str, Any]) -> None:
     """Select a period while the browser is offline, and another when it is online again."""
     await set_connected(page, is_connected=False)
     await page.go((await page.run("location.hash")).replace("last7", "today"))
-    results["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
+    results["connection state"] = await page.until(
+        "document.querySelector('#live.bad')?.textContent"
+    )
     results["is saving off"] = await page.until(
         "document.querySelector('#save-sales').ariaDisabled === 'true'"
     )
-    results["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
+    results["has totals"] = await page.run("Boolean(document.querySelector('.totals'))")
     await set_connected(page, is_connected=True)
     await page.go((await page.run("location.hash")).replace("today", "yesterday"))
     await _wait_for_period(page, "yesterday")

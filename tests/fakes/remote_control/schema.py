@@ -176,8 +176,7 @@ def require_fitting(reply: httpx2.Response) -> None:
 
 def mistakes(name: str, body: Any, *, is_request: bool = False) -> Iterator[str]:
     """Yield each error in the body of a reply, or of a request if ``is_request``."""
-    for error in _validator(name, is_request=is_request).iter_errors(body):
-        yield f"{error.json_path}: {error.message[:200]}"
+    return _validator(name, is_request=is_request).mistakes(body)
 
 
 @functools.cache

@@ -41,6 +41,11 @@ class CompiledValidator:
         if not self._is_valid(document):
             yield from self._validator.iter_errors(document)
 
+    def mistakes(self, document: Any) -> Iterator[str]:
+        """Yield the place and the description of each error in a document."""
+        for error in self.iter_errors(document):
+            yield f"{error.json_path}: {error.message[:200]}"
+
     def validate(self, document: Any) -> None:
         """Raise ValidationError if a document is not valid."""
         for error in self.iter_errors(document):

@@ -354,7 +354,7 @@ def format_amount(cents: int, currency: str) -> str:
 
 def test_without_a_merchant_there_is_no_link_to_figures(figures: dict[str, Any]) -> None:
     assert figures["is figures link hidden"] is True
-    assert figures["none"] == "You have no access to the figures of a location."
+    assert figures["text without access"] == "You have no access to the figures of a location."
 
 
 def test_each_location_is_listed_with_today_beside_yesterday(figures: dict[str, Any]) -> None:
@@ -393,8 +393,8 @@ def test_a_day_of_a_location_is_printed_on_one_page_per_currency(figures: dict[s
 
 
 def test_figures_of_a_location_equal_those_of_the_facade(figures: dict[str, Any]) -> None:
-    current = figures["facade"]["current"]["currencies"][0]
-    previous = figures["facade"]["previous"]["currencies"][0]
+    current = figures["reply of the service"]["current"]["currencies"][0]
+    previous = figures["reply of the service"]["previous"]["currencies"][0]
     currency, current_figures = current["currency"], current["figures"]
     for name, key in (("net", "netCents"), ("gross", "grossCents"), ("refund", "refundCents")):
         text = figures["totals"][f"{name}-{currency}"]
@@ -427,9 +427,9 @@ def test_charts_have_titles_and_legible_text(figures: dict[str, Any]) -> None:
 
 
 def test_errors_of_figures_are_displayed_until_they_are_over(figures: dict[str, Any]) -> None:
-    assert figures["away"] == "The service does not answer."
+    assert figures["connection state"] == "The service does not answer."
     assert figures["is saving off"] is True
-    assert figures["still there"] is True
+    assert figures["has totals"] is True
     assert figures["back"] == "Live"
     assert figures["unknown location"] == "There is no such location."
     assert figures["wrong"] == []

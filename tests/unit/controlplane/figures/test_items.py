@@ -1,11 +1,13 @@
-"""Tests of items: a variation is one item, and the items with the most revenue are listed."""
+"""Tests of items: a variation is one item for each unit, and the items with the highest net are
+listed.
+"""
 
 from controlplane.figures.items import ITEMS_MAX, Article, items
 from controlplane.figures.sums import ItemSums
 
 
 def sums_of(gross: int) -> ItemSums:
-    return ItemSums(1000, 1, gross, 0, 0, 0)
+    return ItemSums(quantity_milli=1000, line_count=1, gross=gross)
 
 
 def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:

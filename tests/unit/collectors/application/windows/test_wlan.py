@@ -12,7 +12,7 @@ from collectors.application.windows import machine, script, wlan
 from collectors.application.windows.wlan import Connection, WlanError
 from tests.unit.collectors.application.fixtures import fixture, values
 
-CONNECTED, IDLE = uuid.UUID(int=0xB << 124 | 0x1111222233334444444444444), uuid.UUID(int=7)
+CONNECTED, IDLE = uuid.UUID("B0000000-1111-2222-3333-444444444444"), uuid.UUID(int=7)
 """The GUIDs of an interface that is connected to a network, and of one that is not."""
 ACCESS_POINT = bytes.fromhex("a4b1c2d3e4f5")
 OTHER_ACCESS_POINT = bytes.fromhex("a4b1c2d3e4ff")
@@ -105,8 +105,7 @@ def test_signal_band_and_channel_are_missing_without_the_list_of_access_points()
 def test_networks_are_matched_to_adapters_by_their_guid() -> None:
     sections = script.parse_sections(fixture("windows/adapters.json"))
     types = machine.parse_link_types(sections)
-    guid = uuid.UUID("B0000000-1111-2222-3333-444444444444")
-    known = machine.wireless_of(sections, types, lambda: {guid: Wireless("Venue")})
+    known = machine.wireless_of(sections, types, lambda: {CONNECTED: Wireless("Venue")})
     assert known == {"WLAN": Wireless("Venue")}
     assert machine.wireless_of(sections, types, dict)["WLAN"].reason == "Windows does not report it"
 
