@@ -6,15 +6,17 @@ import { byId } from "./elements.js";
 const unfinished = new WeakMap();
 
 // Opens a dialog. `onClosed` is called after the dialog has closed. The view may be replaced while the dialog
-// is open. Therefore, when the dialog closes, the element that had the focus is found by its id.
+// is open. Therefore, when the dialog closes, the element that had the focus is found by its id. The close event arrives
+// with a delay. If the user has moved the focus meanwhile, it stays there.
 export function openDialog(dialog, onClosed) {
   const opener = document.activeElement?.id;
-  // The close event arrives with a delay, when the dialog may already be open again.
+  // The dialog may be opened again before the close event arrives.
   unfinished.get(dialog)?.();
   unfinished.set(dialog, () => {
     unfinished.delete(dialog);
     onClosed();
-    focusOn(opener);
+    const { activeElement, body } = document;
+    if (activeElement === body || dialog.contains(activeElement)) focusOn(opener);
   });
   dialog.returnValue = "";
   dialog.onclose = () => { if (!dialog.open) unfinished.get(dialog)?.(); };

@@ -22,6 +22,24 @@ GROWS: Final = """import("/console/elements.js").then(({ element, replace }) => 
 """Adds many lines before a focused link. Returns the id of the element that then has the focus, and
 whether the link is in the window."""
 
+CLOSES_LATE: Final = """import("/console/dialogs.js").then(({ openDialog }) => {
+  const dialog = document.getElementById("confirm");
+  const buttons = ["opener", "next"].map((id) =>
+    Object.assign(document.createElement("button"), { id }));
+  document.body.prepend(...buttons);
+  buttons[0].focus();
+  return new Promise((done) => {
+    openDialog(dialog, () => setTimeout(() => {
+      done(document.activeElement.id);
+      for (const each of buttons) each.remove();
+    }));
+    dialog.close();
+    buttons[1].focus();
+  });
+})"""
+"""Closes a dialog and moves the focus to the button after the opener, before the close event
+arrives. Returns the id of the element that has the focus after the event."""
+
 
 async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> dict[str, Any]:
     results: dict[str, Any] = {}
@@ -43,6 +61,7 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
     await page.press("Enter")
     results["signed out"] = await page.until("document.activeElement.id === 'key'")
     results["after growing"] = await page.run(GROWS)
+    results["after late close"] = await page.run(CLOSES_LATE)
     return results
 
 

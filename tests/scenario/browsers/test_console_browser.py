@@ -324,6 +324,10 @@ def test_a_closed_dialog_returns_the_focus(keyboard: dict[str, Any]) -> None:
     assert keyboard["after revoking"] == "view"
 
 
+def test_a_late_close_event_does_not_take_the_focus(keyboard: dict[str, Any]) -> None:
+    assert keyboard["after late close"] == "next"
+
+
 def test_progress_of_a_request_is_announced_without_taking_focus(keyboard: dict[str, Any]) -> None:
     taken, running, report = keyboard["announcements"]
     assert taken == "The request for the network report was received by the device."
