@@ -211,21 +211,22 @@ class Sums:
             return _largest_first(counts, count_max)
         counts = (
             (code, location_id, count)
-            for code, devices in self._new_devices(condition)
-            for location_id, count in Counter(map(self._locations.__getitem__, devices)).items()
+            for code, locations in self._new_locations(condition)
+            for location_id, count in Counter(locations).items()
         )
         return _largest_first(counts, count_max)
 
-    def _new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, set[str]]]:
-        """Yield each rule with the matching devices that have had the finding for less than a day.
+    def _new_locations(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, list[str]]]:
+        """Yield each rule with the locations of the matching devices whose finding is new.
 
-        The devices are their row keys as texts.
+        A location is in the list once for each of its devices.
         """
         devices = func.aggregate_strings(cast(DeviceFinding.device, Text), ",")
         query = _by_rule(self._all_findings(devices, is_new=True)).where(condition)
         for rule, joined in self.context.session.execute(query):
             if joined is not None:
-                yield rule, self._locations.keys() & set(joined.split(","))
+                locations = map(self._locations.get, joined.split(","))
+                yield rule, [each for each in locations if each is not None]
 
     def count(self, subject: str) -> int:
         """Return the number for a subject."""
@@ -234,7 +235,7 @@ class Sums:
     def new_by_rule(self) -> Counter[str]:
         """Return, by rule, the number of devices that have had the finding for less than a day."""
         if not self.are_stored:
-            return Counter({rule: len(devices) for rule, devices in self._new_devices(true())})
+            return Counter({rule: len(each) for rule, each in self._new_locations(true())})
         if self._filtered_positions is None:
             return self._counter(_by_rule(self._new_findings(func.count())))
         query = self._new_findings(DeviceFinding.rule, func.count())
