@@ -210,10 +210,10 @@ async def _sweep(core: Core) -> None:
     now = core.clock()
     expired_count, deleted_count = await core.write(lambda session: sweep(session, now))
     if expired_count or deleted_count:
-        log.info("expired %d requests, deleted %d old challenges", expired_count, deleted_count)
+        log.info("expired requests: %d, deleted challenges: %d", expired_count, deleted_count)
     await _run_until_done(core, partial(stop_counting_old_reports, now=now))
     if revoked_count := await core.write(lambda session: revoke_unused(session, now)):
-        log.info("revoked %d API keys that were not used in time", revoked_count)
+        log.info("API keys revoked because they were not used in time: %d", revoked_count)
 
 
 async def watch_fleet(core: Core) -> None:

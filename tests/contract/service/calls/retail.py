@@ -141,3 +141,4 @@ async def _record_every_page(recorder: Recorder, path: str, access_token: str) -
         if page["cursor"] is None:
             return
         query = f"{first}&cursor={page['cursor']}"
+    raise AssertionError(f"{path} has more pages than expected")
