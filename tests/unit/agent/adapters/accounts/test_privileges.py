@@ -1,5 +1,8 @@
-"""Tests that a process of root drops its privileges and continues as the owner of a
-directory. Each case runs in a forked process, because a process cannot become root again.
+"""Tests that a process of root drops its privileges and continues as the owner of a directory, and
+of files that such a process writes.
+
+`step_down` runs in a forked process if it changes the user, because a process cannot become root
+again.
 """
 
 import json
@@ -80,7 +83,7 @@ def test_no_root_privilege_remains_after_step_down(
     (directory.parent / "of-root").chmod(0o600)
 
     def act() -> dict[str, Any]:
-        done = step_down(directory)
+        has_stepped_down = step_down(directory)
         (directory / "file").write_text("x")
         try:
             os.setuid(0)
@@ -88,7 +91,7 @@ def test_no_root_privilege_remains_after_step_down(
         except PermissionError:
             can_become_root = False
         return {
-            "done": done,
+            "has stepped down": has_stepped_down,
             "ids": [os.getresuid(), os.getresgid(), os.getgroups()],
             "owner of a new file": (directory / "file").stat().st_uid,
             "can read a file of root": os.access(directory.parent / "of-root", os.R_OK),
@@ -99,7 +102,7 @@ def test_no_root_privilege_remains_after_step_down(
 
     result = run_in_fork(act)
     assert result == {
-        "done": True,
+        "has stepped down": True,
         "ids": [[OWNER] * 3, [OWNER] * 3, [OWNER]],
         "owner of a new file": OWNER,
         "can read a file of root": False,
@@ -127,8 +130,8 @@ def test_step_down_to_a_user_who_cannot_read_the_program_raises_an_error(
     closed.mkdir(mode=0o700)
     (closed / "os.py").write_text("")
     monkeypatch.setattr(os, "__file__", str(closed / "os.py"))
-    report = run_in_fork(lambda: step_down(directory))
-    assert "who cannot read this program in" in report["StateError"]
+    result = run_in_fork(lambda: step_down(directory))
+    assert "who cannot read this program in" in result["StateError"]
 
 
 @needs_root

@@ -41,7 +41,7 @@ def test_the_interface_of_the_default_route_is_reported() -> None:
     assert [str(each) for each in reading.networks] == ["192.168.1.0/24", "172.17.0.0/16"]
 
 
-def test_the_default_route_with_the_lowest_metric_is_used() -> None:
+def test_the_ipv4_default_route_with_the_lowest_metric_is_used() -> None:
     wireless = DefaultRoute(3, "192.168.2.1", 600)
     over_ipv6 = DefaultRoute(3, "fe80::1", 50, is_ipv6=True)
     reading = summarize(machine(ETHERNET, WIRELESS, routes=(over_ipv6, wireless, ROUTE)), None)

@@ -298,12 +298,12 @@ def test_an_unreachable_service_is_recognised(
 
 
 def test_an_echo_request_has_a_valid_checksum() -> None:
-    words = echo_request(8, 3)
-    total = sum(int.from_bytes(words[at : at + 2], "big") for at in range(0, len(words), 2))
+    request = echo_request(8, 3)
+    total = sum(int.from_bytes(request[at : at + 2], "big") for at in range(0, len(request), 2))
     assert (total >> 16) + (total & 0xFFFF) == 0xFFFF
 
 
-def test_the_first_change_is_reported_at_once_and_further_ones_together() -> None:
+def test_the_first_change_is_reported_at_once_and_further_changes_together() -> None:
     async def run() -> None:
         calls: list[float] = []
         loop = asyncio.get_running_loop()
@@ -314,7 +314,7 @@ def test_the_first_change_is_reported_at_once_and_further_ones_together() -> Non
         await asyncio.sleep(5 * COALESCE_S)
         coalescer.note_change()
         coalescer.note_change()
-        coalescer.close()
+        coalescer.close()  # drops the second change
         await asyncio.sleep(5 * COALESCE_S)
         assert calls == pytest.approx([0, COALESCE_S, 5 * COALESCE_S])
 
