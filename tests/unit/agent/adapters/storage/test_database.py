@@ -115,7 +115,7 @@ def test_a_truncated_database_is_set_aside(state: StateDirectory, fraction: floa
     assert NAME in quarantined_names(state)
 
 
-def test_a_database_with_a_damaged_page_is_set_aside(state: StateDirectory) -> None:
+def test_a_database_with_damaged_pages_is_set_aside(state: StateDirectory) -> None:
     fill(state)
     path = state.path / NAME
     content = bytearray(path.read_bytes())
@@ -125,7 +125,7 @@ def test_a_database_with_a_damaged_page_is_set_aside(state: StateDirectory) -> N
     assert count_requests(state) == (0, True)
 
 
-def test_database_with_foreign_tables_is_set_aside(state: StateDirectory) -> None:
+def test_a_database_with_an_unknown_schema_is_set_aside(state: StateDirectory) -> None:
     with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
         other.execute("CREATE TABLE requests (x)")
 
