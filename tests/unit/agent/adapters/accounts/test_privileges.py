@@ -41,7 +41,7 @@ def directory() -> Iterator[Path]:
 
 def run_in_fork(act: Callable[[], Any]) -> Any:
     """Run ``act`` in a forked process. Return its result, or a description of its error."""
-    source, target = os.pipe()
+    read_end, write_end = os.pipe()
     with warnings.catch_warnings():
         # Python warns about a fork in a process with threads, which pytest's workers have. It is
         # safe here, because the forked process only runs the action and exits.
@@ -49,18 +49,18 @@ def run_in_fork(act: Callable[[], Any]) -> Any:
         child = os.fork()
     if child == 0:
         try:
-            os.close(source)
+            os.close(read_end)
             try:
                 output = json.dumps(act())
             except StateError as error:
                 output = json.dumps({"StateError": str(error)})
             except Exception:  # noqa: BLE001 - returned to the test
                 output = json.dumps(traceback.format_exc())
-            os.write(target, output.encode())
+            os.write(write_end, output.encode())
         finally:
             os._exit(0)
-    os.close(target)
-    with os.fdopen(source) as answer:
+    os.close(write_end)
+    with os.fdopen(read_end) as answer:
         output = answer.read()
     os.waitpid(child, 0)
     return json.loads(output)
@@ -112,7 +112,7 @@ def test_no_root_privilege_remains_after_step_down(
     }
 
 
-def test_step_down_does_nothing_for_a_missing_directory_or_one_of_the_current_user(
+def test_step_down_does_nothing_for_a_missing_directory_or_a_directory_of_the_current_user(
     directory: Path,
 ) -> None:
     before = os.getuid(), os.environ.get("STATE_DIRECTORY")

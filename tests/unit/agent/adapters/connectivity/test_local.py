@@ -212,7 +212,11 @@ async def test_a_body_is_complete_although_the_connection_stays_open(tmp_path: P
 
 
 class Lan:
-    """A network with its neighbour table, and the sets of addresses that were resolved."""
+    """A network of this machine.
+
+    ``table`` maps each address to the MAC and state of its neighbour. ``resolved`` lists the sets
+    of addresses that were resolved. ``networks`` is empty if there is no link.
+    """
 
     def __init__(self) -> None:
         self.table: dict[str, tuple[str | None, NeighbourState]] = {}

@@ -87,7 +87,15 @@ async def name_server(reply: Reply) -> AsyncIterator[int]:
         (reply_with(5), "failure", False, ()),
         (lambda _: [], "silent", None, ()),
     ],
-    ids=["address", "no such name", "hostile", "only from cache", "failure", "refused", "silent"],
+    ids=[
+        "address",
+        "no such name",
+        "invalid first",
+        "only from cache",
+        "failure",
+        "refused",
+        "silent",
+    ],
 )
 def test_the_answer_of_a_name_server_is_classified(
     reply: Reply, answer: str, can_forward: bool | None, addresses: tuple[str, ...]
@@ -97,7 +105,8 @@ def test_the_answer_of_a_name_server_is_classified(
             replies = await query_servers(
                 NAME, ["127.0.0.1"], LOCAL_NETWORKS, is_interrupted=True, port=port
             )
-        assert replies.servers == (NameServer("127.0.0.1", answer, True, can_forward),)  # type: ignore[arg-type]
+        server = NameServer("127.0.0.1", answer, is_local=True, can_forward=can_forward)  # type: ignore[arg-type]
+        assert replies.servers == (server,)
         assert replies.addresses == addresses
 
     run_in_virtual_time(run())
@@ -115,7 +124,8 @@ def test_a_lost_query_is_repeated_and_without_an_interruption_no_other_name_is_q
             replies = await query_servers(
                 NAME, ["127.0.0.1"], LOCAL_NETWORKS, is_interrupted=False, port=port
             )
-        assert replies.servers == (NameServer("127.0.0.1", "answer", True, None),)
+        server = NameServer("127.0.0.1", "answer", is_local=True, can_forward=None)
+        assert replies.servers == (server,)
 
     run_in_virtual_time(run())
     assert names == [b"ops", b"ops"]
@@ -232,10 +242,10 @@ def test_only_the_name_servers_of_windows_interfaces_in_use_are_queried(
         ifaddresses=lambda guid: {2: [{"addr": addresses[guid]}]},
     )
     monkeypatch.setitem(sys.modules, "netifaces", netifaces)
-    up = {name: SimpleNamespace(isup=name != "Wi-Fi") for name in ("Wi-Fi", "Ethernet", "Bar")}
-    own = [[SimpleNamespace(address=address)] for address in addresses.values()]
-    monkeypatch.setattr("psutil.net_if_stats", lambda: up)
-    monkeypatch.setattr("psutil.net_if_addrs", lambda: dict(zip(up, own, strict=True)))
+    stats = {name: SimpleNamespace(isup=name != "Wi-Fi") for name in ("Wi-Fi", "Ethernet", "Bar")}
+    own_addresses = [[SimpleNamespace(address=address)] for address in addresses.values()]
+    monkeypatch.setattr("psutil.net_if_stats", lambda: stats)
+    monkeypatch.setattr("psutil.net_if_addrs", lambda: dict(zip(stats, own_addresses, strict=True)))
     registry = {
         "{wifi}": {"EnableDHCP": 1, "DhcpNameServer": "172.16.0.1"},
         "{removed}": {"EnableDHCP": 1, "NameServer": "9.9.9.9"},
@@ -251,7 +261,7 @@ def test_only_the_name_servers_of_windows_interfaces_in_use_are_queried(
 
 
 async def test_a_refused_connection_is_an_answer_of_the_gateway() -> None:
-    assert await GatewayProbe().answers("127.0.0.1", 1, lambda: None) is True
+    assert await GatewayProbe().answers("127.0.0.1", index=1, find_neighbour=lambda: None) is True
 
 
 def windows_error(number: int) -> OSError:

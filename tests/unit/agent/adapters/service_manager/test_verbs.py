@@ -81,7 +81,7 @@ def options(tmp_path: Path) -> InstallOptions:
 
 
 @pytest.mark.parametrize("has_key_path_in_config", [True, False])
-def test_the_first_installation_writes_a_configuration_and_starts(
+def test_the_first_installation_writes_a_configuration_and_starts_the_service(
     tmp_path: Path, options: InstallOptions, has_key_path_in_config: bool
 ) -> None:
     service = FakeService(tmp_path, has_key_path_in_config)

@@ -21,6 +21,7 @@ NORMAL, FULL = 1, 2
 
 
 def fill(state: StateDirectory, requests: int = 200) -> None:
+    """Create the database with this number of requests."""
     rows = [(str(number), *["x" * 40] * 3, "received", "r", "u") for number in range(requests)]
     with (
         contextlib.closing(Database(state)) as database,
@@ -213,6 +214,7 @@ def test_damaged_file_that_cannot_be_moved_raises_an_error(state: StateDirectory
 
 
 def fail_after(database: Database, sql: str) -> None:
+    """Execute a statement in a transaction, and then raise an error in the transaction."""
     with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(sql)
         raise KeyError

@@ -92,6 +92,7 @@ def test_no_report_within_the_bounds_is_dropped(outbox: Outbox, ledger: Ledger) 
 def test_scheduled_reports_are_dropped_first_then_the_oldest(
     outbox: Outbox, ledger: Ledger, max_bytes: int, dropped: list[int]
 ) -> None:
+    """Reports 1 and 2 answer requests. Reports 3 and 4 are scheduled."""
     queue(ledger, 1, 10, NOW - 4 * timedelta(hours=1), UUID(int=1))
     queue(ledger, 2, 10, NOW - 3 * timedelta(hours=1), UUID(int=2))
     queue(ledger, 3, 10, NOW - 2 * timedelta(hours=1))

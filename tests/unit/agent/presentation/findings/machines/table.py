@@ -383,7 +383,7 @@ REFUSED: Final = ConnectionRefusedError(111, "Connection refused")
 NO_NAME: Final = socket.gaierror(-2, "Name or service not known")
 NO_TLS: Final = ssl.SSLError(1, "wrong version number")
 NO_TLS.reason = "WRONG_VERSION_NUMBER"
-OFF: Final = Link("eth0", is_up=False, speed=0)
+UNPLUGGED: Final = Link("eth0", is_up=False, speed=0)
 
 BROKEN: tuple[BrokenMachine, ...] = (
     # -------------------------------------------------------------- disks
@@ -488,7 +488,7 @@ BROKEN: tuple[BrokenMachine, ...] = (
     fault("kiosk-no-screen", "a kiosk whose screen is off",
         files={"sys/class/drm/card0-HDMI-A-1/status": "disconnected\n"}, base=KIOSK),
     # -------------------------------------------------------------- network of the machine
-    fault("no-network", "an unplugged cable", links=(LOOPBACK, OFF), service=REFUSED),
+    fault("no-network", "an unplugged cable", links=(LOOPBACK, UNPLUGGED), service=REFUSED),
     fault("no-dhcp-answer", "a cable without DHCP", service=NO_NAME, lan=(), links=(LOOPBACK,
         Link("eth0", ("169.254.7.7/16",)))),
     fault("no-dhcp-answer", "a Wi-Fi without DHCP", links=(LOOPBACK, CABLE, replace(WIFI,
