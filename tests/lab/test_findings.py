@@ -22,7 +22,7 @@ from tests.lab.namespaces import entering
 from tests.lab.peers.lan import Peer, PeerLan, peer_lan
 from tests.lab.spooler import Spooler
 from tests.paths import ROOT
-from tests.unit.agent.presentation.findings.judged import judged_facts
+from tests.unit.agent.presentation.findings.sentences_by_rule import sentences_by_rule_of_facts
 
 pytestmark = [pytest.mark.lab]
 
@@ -68,7 +68,7 @@ def test_each_problem_of_a_real_machine_has_a_finding() -> None:
             "kiosk_debug_url": "http://127.0.0.1:2",
             "full_disk": str(disk),
         }
-        findings = judged_facts(collect_facts(lan, machine, spooler, job))
+        findings = sentences_by_rule_of_facts(collect_facts(lan, machine, spooler, job))
     (stuck,) = findings["print-queue-stuck"]
     assert stuck.startswith("The print queue kitchen is stuck: 1 job waits, the oldest for ")
     assert findings["program-missing"] == ("The program no-such-till is not running.",)

@@ -15,7 +15,7 @@ from collectors.contract import Field
 from tests.lab import namespaces
 from tests.paths import ROOT
 from tests.prerequisites import browser
-from tests.unit.agent.presentation.findings.judged import judged
+from tests.unit.agent.presentation.findings.sentences_by_rule import sentences_by_rule
 
 CHANGING_KEYS = {"browser.heapUsedBytes", "browser.pageUptimeSeconds", "browser.originUsageBytes"}
 
@@ -140,7 +140,7 @@ def test_failure_of_the_page_is_a_finding_until_it_is_over(
         list(observations["scenes"][scene].values())
     )
     # The state of the local network permission depends on the browser's version.
-    codes = judged(Reading(fields)).keys() - {"kiosk-local-network-undecided"}
+    codes = sentences_by_rule(Reading(fields)).keys() - {"kiosk-local-network-undecided"}
     assert codes == ({finding} if finding else set())
 
 

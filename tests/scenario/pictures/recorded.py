@@ -17,7 +17,7 @@ from agent.wire.codec import decode
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.history import History
 from tests.unit.agent.histories import NOW, bad_venue, incident
-from tests.unit.agent.presentation.findings.changed import with_record
+from tests.unit.agent.presentation.findings.changed_report import with_record
 
 QUEUES = "printqueue."
 WIFI = "enp1s0"

@@ -48,12 +48,14 @@ def hours(signal_dbm: int | None = None, days: int = 7) -> tuple[Hour, ...]:
 
 
 def good_venue() -> History:
-    """A machine on a cable whose connection was never interrupted."""
+    """Return the record of a machine on a cable whose connection was never interrupted."""
     return History(SINCE, events=(Event("agent-started", SINCE),), hours=hours())
 
 
 def bad_venue() -> History:
-    """A machine whose Wi-Fi fails in the evening, whose provider fails, and which loses power."""
+    """Return the record of a machine with failures of its Wi-Fi, its router, its provider and its
+    power.
+    """
     evening = datetime(2026, 11, 22, 17, 2, 11, tzinfo=UTC)
     no_link = "wlan0 has no link"
     incidents = [
@@ -75,7 +77,8 @@ def bad_venue() -> History:
         incidents=tuple(sorted(incidents, key=lambda stored_incident: stored_incident.began_at)),
         events=(*power, access_point),
         hours=tuple(
-            replace(hour, failures=4 if hour.at.hour in (17, 18) else 0) for hour in hours(-81)
+            replace(hour, failures=4 if hour.at.hour in (17, 18) else 0)
+            for hour in hours(signal_dbm=-81)
         ),
     )
 

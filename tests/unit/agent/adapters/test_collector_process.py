@@ -49,6 +49,7 @@ def process(
     *,
     exit_s: float = 60.0,
 ) -> CollectorProcess:
+    """Return a collector whose child has this behaviour, and gets ``file`` as an argument."""
     cancel_s = 0.1 if behaviour in HANGING else 60.0
     return CollectorProcess(
         lambda _kind: (sys.executable, "-S", "-E", str(CHILD), behaviour, str(file)),

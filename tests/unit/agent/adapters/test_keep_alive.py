@@ -18,6 +18,8 @@ from agent.config.model import Service
 from tests.unit.agent.samples import config
 
 NAME = "ops.example.test"
+KEEP_ALIVE_OPTIONS = (1, 4, 1, 3)
+"""On; idle time and interval in seconds; number of probes."""
 pytestmark = pytest.mark.skipif(
     not hasattr(socket, "TCP_KEEPIDLE"), reason="this system has other keep-alive options"
 )
@@ -111,20 +113,20 @@ async def options(service: Service, *, tcp_keep_alive: bool) -> tuple[int, ...]:
         return (is_on, *(connection.getsockopt(socket.IPPROTO_TCP, name) for name in names))
 
 
-async def test_a_watched_connection_is_checked_by_the_kernel() -> None:
+async def test_a_connection_with_keep_alive_is_checked_by_the_kernel() -> None:
     async with server() as port:
         service = config(f"http://127.0.0.1:{port}").service
-        assert await options(service, tcp_keep_alive=True) == (1, 4, 1, 3)
+        assert await options(service, tcp_keep_alive=True) == KEEP_ALIVE_OPTIONS
 
 
-async def test_a_connection_that_is_not_watched_is_not_checked() -> None:
+async def test_a_connection_without_keep_alive_is_not_checked() -> None:
     async with server() as port:
         on, *_ = await options(config(f"http://127.0.0.1:{port}").service, tcp_keep_alive=False)
         assert on == 0
 
 
 @pytest.mark.parametrize("setting", ["service.proxy", "HTTPS_PROXY"])
-async def test_a_watched_tls_connection_through_a_proxy_is_checked_by_the_kernel(
+async def test_a_tls_connection_through_a_proxy_is_checked_by_the_kernel(
     certificate: Path, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -136,4 +138,4 @@ async def test_a_watched_tls_connection_through_a_proxy_is_checked_by_the_kernel
             service = service.model_copy(update={"proxy": url})
         else:
             monkeypatch.setenv(setting, url)
-        assert await options(service, tcp_keep_alive=True) == (1, 4, 1, 3)
+        assert await options(service, tcp_keep_alive=True) == KEEP_ALIVE_OPTIONS

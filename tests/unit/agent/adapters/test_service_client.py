@@ -430,8 +430,8 @@ def test_invalid_proxy_raises_an_error_without_its_password(clock: FakeClock, pr
 async def _queried_proxies(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock, *hosts_without_proxy: str
 ) -> tuple[list[str], list[str]]:
-    """Call the service with ``proxy = "system"``, where the system and the environment name two
-    proxies. The settings of the system exclude ``hosts_without_proxy``.
+    """Call the service with ``proxy = "system"``. The system and the environment each name
+    another proxy. The settings of the system exclude ``hosts_without_proxy``.
 
     Return the paths that were requested from the proxy of the system, and from the proxy of the
     environment.
@@ -601,7 +601,9 @@ async def test_server_sent_events_are_parsed(
 
     assert is_stream
     assert command_ids(answers) == [COMMAND_ID] * 4
-    assert sum(len(frame.rejected) for frame in answers) == 3
+    assert sum(len(frame.rejected) for frame in answers) == 3, (
+        "null and both lines of the broken event must be rejected"
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,19 +33,22 @@ PROBLEM = Problem(
 )
 
 
-def write_config(home: Path) -> Path:
-    """Write a valid configuration and an API key. Return the path of the configuration."""
-    config = home / "config.toml"
+def write_config(directory: Path) -> Path:
+    """Write a valid configuration and an API key to ``directory``.
+
+    Return the path of the configuration.
+    """
+    config = directory / "config.toml"
     config.write_text(
         '[service]\nbase_url = "https://ops.venue.test"\nlocation_id = "loc-0001"\n'
-        f'api_key_file = "{home / "api-key"}"\n[device]\nstate_dir = "{home / "state"}"\n'
+        f'api_key_file = "{directory / "api-key"}"\n[device]\nstate_dir = "{directory / "state"}"\n'
     )
-    (home / "api-key").write_text("a-key\n")
-    (home / "api-key").chmod(0o600)
+    (directory / "api-key").write_text("a-key\n")
+    (directory / "api-key").chmod(0o600)
     return config
 
 
-def status_of(home: Path, **values: Any) -> DaemonStatus:
+def status_of(directory: Path, **values: Any) -> DaemonStatus:
     """Return the status of a healthy daemon. ``values`` replace single fields."""
     now = datetime.now(UTC)
     defaults: dict[str, Any] = {
@@ -54,7 +57,7 @@ def status_of(home: Path, **values: Any) -> DaemonStatus:
         "phase": "running",
         "started_at": (now - timedelta(hours=3)).isoformat(),
         "written_at": now.isoformat(),
-        "config_path": str(home / "config.toml"),
+        "config_path": str(directory / "config.toml"),
         "binding": BINDING,
         "last_heartbeat_at": (now - timedelta(seconds=12)).isoformat(),
         "last_contact_at": (now - timedelta(seconds=3)).isoformat(),
@@ -65,10 +68,10 @@ def status_of(home: Path, **values: Any) -> DaemonStatus:
 
 
 @contextlib.contextmanager
-def running_daemon(home: Path, **values: Any) -> Iterator[StateDirectory]:
+def running_daemon(directory: Path, **values: Any) -> Iterator[StateDirectory]:
     """Write the status file, and lock the state directory as a daemon does."""
-    state = StateDirectory(home / "state")
+    state = StateDirectory(directory / "state")
     state.prepare()
     with state.lock():
-        StatusFile(state).write(status_of(home, **values))
+        StatusFile(state).write(status_of(directory, **values))
         yield state

@@ -40,7 +40,8 @@ class FakeCollector:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a configuration and an empty state directory."""
     monkeypatch.setattr(collect, "CollectorProcess", FakeCollector)
     monkeypatch.setattr(FakeCollector, "jobs", [])
     (tmp_path / "agent.toml").write_text(f'[device]\nstate_dir = "{tmp_path / "state"}"\n')
@@ -48,9 +49,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def collect_report(home: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def collect_report(directory: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     options = argparse.Namespace(
-        kind="network", config=home / "agent.toml", ndjson=False, html=None, json=True
+        kind="network", config=directory / "agent.toml", ndjson=False, html=None, json=True
     )
     assert collect.run(options) == 0
     report: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -58,36 +59,36 @@ def collect_report(home: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, 
 
 
 def test_collect_passes_the_learned_printers_to_its_child_and_writes_no_state(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    PrinterMemory(StateDirectory(home / "state")).write(Memory((KITCHEN,)))
+    PrinterMemory(StateDirectory(directory / "state")).write(Memory((KITCHEN,)))
     monkeypatch.setattr("agent.rules.learned_printers.DETAILS_AGE_MAX", UNLIMITED_AGE)
-    before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in (home / "state").iterdir()}
-    report = collect_report(home, capsys)
+    before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in (directory / "state").iterdir()}
+    report = collect_report(directory, capsys)
     (job,) = FakeCollector.jobs
     assert isinstance(job, NetworkJob)
     assert job.learned == (KITCHEN,)
     assert report["limitations"] == []
     assert before == {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in before}
-    assert set(before) == set((home / "state").iterdir())
+    assert set(before) == set((directory / "state").iterdir())
 
 
 @pytest.mark.parametrize(
     ("host", "title"),
     [("till-7.local", "till-7: network report"), ("localhost", "Network report")],
 )
-def test_title_of_an_unenrolled_machine_is_its_host_name(
-    home: Path,
+def test_title_of_an_unenrolled_machine_is_its_host_name_unless_it_is_localhost(
+    directory: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     host: str,
     title: str,
 ) -> None:
     monkeypatch.setattr(platform, "node", lambda: host)
-    assert collect_report(home, capsys)["identity"]["installId"] == "unenrolled"
-    page = home / "page.html"
+    assert collect_report(directory, capsys)["identity"]["installId"] == "unenrolled"
+    page = directory / "page.html"
     options = argparse.Namespace(
-        kind="network", config=home / "agent.toml", ndjson=False, html=page, json=False
+        kind="network", config=directory / "agent.toml", ndjson=False, html=page, json=False
     )
     assert collect.run(options) == 0
     assert capsys.readouterr().out.strip().startswith(title)
@@ -95,24 +96,24 @@ def test_title_of_an_unenrolled_machine_is_its_host_name(
 
 
 def test_advice_of_a_finding_contains_the_configuration_of_the_user(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = replace(good_facts("network"), mdns_source=SourceState("failed", "no socket"))
     monkeypatch.setattr("tests.unit.agent.cli.test_collect.good_facts", lambda _kind: failed)
-    monkeypatch.chdir(home)
+    monkeypatch.chdir(directory)
     assert main(["collect", "network", "--config", "agent.toml"]) == 0
     output = " ".join(capsys.readouterr().out.split())
     assert "Run `venue-agent doctor --config agent.toml` for the reason." in output
 
 
 def test_printer_memory_without_permission_is_a_limitation(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_self: StateDirectory, _name: str, _most: int) -> bytes:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(StateDirectory, "read", refuse)
-    assert collect_report(home, capsys)["limitations"] == [
+    assert collect_report(directory, capsys)["limitations"] == [
         "the details of printers from earlier reports cannot be read: Permission denied"
     ]
     assert [job.learned for job in FakeCollector.jobs if isinstance(job, NetworkJob)] == [()]

@@ -123,7 +123,9 @@ def test_watched_devices_are_listed_by_their_name(
     assert document["watched_devices.Bar no."]["value"]["address"] == "192.0.2.7"
 
 
-def test_the_schema_accepts_what_the_agent_accepts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_schema_accepts_a_valid_and_refuses_an_invalid_configuration(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["config", "schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
     Draft202012Validator.check_schema(schema)
@@ -150,9 +152,12 @@ def test_config_check_reports_missing_and_unsafe_files(
     )
     assert main(["config", "check", "--config", str(config)]) == 2
     lines = [line.partition(".toml")[2] for line in capsys.readouterr().err.splitlines()]
-    home = config.parent
+    directory = config.parent
     assert lines == [
-        f":2:1: service.ca_file {home}/none.pem: No such file or directory",
-        f":5:1: every user of this machine can read the file {home}/api-key: run `chmod 600` on it",
-        f":7:1: {home}/state is not a directory",
+        f":2:1: service.ca_file {directory}/none.pem: No such file or directory",
+        (
+            f":5:1: every user of this machine can read the file {directory}/api-key:"
+            " run `chmod 600` on it"
+        ),
+        f":7:1: {directory}/state is not a directory",
     ]

@@ -36,7 +36,7 @@ def test_every_check_is_documented_in_the_order_of_the_registry() -> None:
     assert rows[: len(CHECKS)] == [check.name for check in CHECKS]
 
 
-def test_every_key_of_the_json_is_documented() -> None:
+def test_every_json_key_of_doctor_status_and_history_is_documented() -> None:
     result = CheckResult("a", "network", "ok", "fine")
     document = document_of([result], made_at="", duration_s=0)
     keys = {*document, *document["checks"][0], *document["counts"]}

@@ -79,10 +79,10 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PrinterMemory:
     return PrinterMemory(state)
 
 
-def run(home: Path, *words: str) -> int:
+def run(directory: Path, *words: str) -> int:
     parser = argparse.ArgumentParser()
     printers.add_arguments(parser)
-    return printers.run(parser.parse_args(["--config", str(home / "agent.toml"), *words]))
+    return printers.run(parser.parse_args(["--config", str(directory / "agent.toml"), *words]))
 
 
 def test_list_shows_the_learned_printers_within_80_columns(
@@ -139,10 +139,10 @@ def test_json_output_contains_the_present_state(
     ]  # fmt: skip
 
 
-def run_check(home: Path, *words: str) -> int:
+def run_check(directory: Path, *words: str) -> int:
     parser = argparse.ArgumentParser()
     check.add_arguments(parser)
-    return check.run(parser.parse_args(["--config", str(home / "agent.toml"), *words]))
+    return check.run(parser.parse_args(["--config", str(directory / "agent.toml"), *words]))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ os.dup2(slave, 1)
 os.dup2(slave, 2)
 
 async def stop(*_, **__):
-    sys.stdout.write("what the terminal does not take any more")
+    sys.stdout.write("output that is never displayed")
     os.close(master)
 
 daemon.run = stop

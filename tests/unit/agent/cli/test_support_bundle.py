@@ -39,11 +39,12 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Collector:
     return collector
 
 
-def context(home: Path, local: LocalConfig | None) -> Context:
-    return Context(state=StateDirectory(home / "state"), local=local)
+def context(directory: Path, local: LocalConfig | None) -> Context:
+    return Context(state=StateDirectory(directory / "state"), local=local)
 
 
 def omission_reasons(context: Context) -> list[str]:
+    """Collect fresh reports. Return why each one is left out, or "" if it was collected."""
     return [report.reason for report in support_bundle._fresh_reports(context)]
 
 

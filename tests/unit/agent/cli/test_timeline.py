@@ -36,14 +36,14 @@ def config(tmp_path: Path) -> Path:
     return write_config(tmp_path)
 
 
-def view(history: History, width: int = 80, *, is_running: bool = True) -> str:
+def render(history: History, width: int = 80, *, is_running: bool = True) -> str:
     stream = io.StringIO()
     show_timeline(Screen(stream, width), history, NOW, is_running=is_running, zone=PRAGUE)
     return stream.getvalue()
 
 
 def test_days_have_a_letter_for_each_hour_and_a_legend() -> None:
-    lines = view(bad_venue()).splitlines()
+    lines = render(bad_venue()).splitlines()
     assert lines[0] == "18 interruptions since 2 Nov 09:15, 1 h 48 min in total."
     assert lines[2].split() == ["0", "3", "6", "9", "12", "15", "18", "21"]
     (sunday,) = (line for line in lines if line.startswith("Sun 22 Nov"))
@@ -53,7 +53,7 @@ def test_days_have_a_letter_for_each_hour_and_a_legend() -> None:
 
 
 def test_incidents_and_events_are_listed_newest_first_in_local_time() -> None:
-    text = view(bad_venue())
+    text = render(bad_venue())
     rows = re.findall(r"^(\d+ \w+ \d\d:\d\d)  (.*)$", text, re.MULTILINE)
     assert [when for when, _ in rows[:5]] == [
         "22 Nov 20:10", "22 Nov 20:02", "22 Nov 18:06", "22 Nov 18:02", "21 Nov 21:17",
@@ -63,12 +63,12 @@ def test_incidents_and_events_are_listed_newest_first_in_local_time() -> None:
 
 
 def test_a_good_venue_has_no_interruptions() -> None:
-    assert view(good_venue()).startswith("No interruptions since 2 Nov 09:15.\n")
+    assert render(good_venue()).startswith("No interruptions since 2 Nov 09:15.\n")
 
 
 def test_an_incident_that_still_lasts_comes_first() -> None:
     open_incident = unfinished(incident("provider-down", NOW - timedelta(minutes=40), 60))
-    text = view(History(SINCE, (open_incident,), hours=hours()))
+    text = render(History(SINCE, (open_incident,), hours=hours()))
     assert text.startswith("No connection since 20:50: the gateway 192.168.1.1 answers, no answer")
     assert "40 min…" in text
 
@@ -78,7 +78,7 @@ def test_local_faults_are_listed_and_are_no_interruptions() -> None:
     open_incident = unfinished(
         incident("device-absent", NOW - timedelta(minutes=40), 60, "card: no answer")
     )
-    text = view(History(SINCE, (stopped, open_incident), hours=hours()))
+    text = render(History(SINCE, (stopped, open_incident), hours=hours()))
     assert text.startswith(
         "Ongoing since 20:50: A watched device was gone: card: no answer\nNo interruptions since"
     )
@@ -89,7 +89,7 @@ def test_local_faults_are_listed_and_are_no_interruptions() -> None:
 
 def test_a_stopped_agent_and_a_short_interruption_are_visible() -> None:
     short = incident("gateway-silent", NOW - timedelta(hours=2), 9)
-    text = view(History(SINCE, (short,), hours=hours()), is_running=False)
+    text = render(History(SINCE, (short,), hours=hours()), is_running=False)
     assert "The daemon does not run: nothing is recorded now." in text
     assert ". r . ." in text
     assert "small letter: less than 1 min" in text
@@ -99,12 +99,12 @@ def test_a_stopped_agent_and_a_short_interruption_are_visible() -> None:
 def test_lines_fit_the_terminal(width: int) -> None:
     many = tuple(Event("address-changed", NOW - timedelta(minutes=n), "x" * 90) for n in range(60))
     for history in (bad_venue(), good_venue(), History(SINCE, events=many)):
-        assert max(map(len, view(history, width).splitlines())) <= width
-    assert f"there are {60 - LISTED_MAX} older rows" in view(History(SINCE, events=many))
+        assert max(map(len, render(history, width).splitlines())) <= width
+    assert f"there are {60 - LISTED_MAX} older rows" in render(History(SINCE, events=many))
 
 
 def test_untrusted_texts_are_printed_without_control_characters() -> None:
-    text = view(History(SINCE, (incident("link-down", NOW, 5, "\x1b[31mred\u202e"),)))
+    text = render(History(SINCE, (incident("link-down", NOW, 5, "\x1b[31mred\u202e"),)))
     assert "\x1b" not in text
     assert "\u202e" not in text
 
@@ -177,6 +177,6 @@ def test_invalid_periods_exit_with_2(words: list[str], config: Path) -> None:
 @pytest.mark.parametrize(("is_running", "end"), [(True, ". .     "), (False, ".       ")])
 def test_the_current_hour_is_blank_unless_the_agent_runs(is_running: bool, end: str) -> None:
     history = History(SINCE, hours=hours()[:-1])
-    lines = view(history, is_running=is_running).splitlines()
+    lines = render(history, is_running=is_running).splitlines()
     (sunday,) = (line for line in lines if line.startswith("Sun 22 Nov"))
     assert sunday.endswith(end)

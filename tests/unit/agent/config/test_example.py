@@ -28,6 +28,7 @@ def test_the_example_is_valid_and_contains_only_defaults(tmp_path: Path) -> None
 
 
 def test_commented_out_options_of_the_example_are_the_defaults(tmp_path: Path) -> None:
+    # Remove the "# " of options. Lines with "# #" and "# key =" are explanations.
     lines = [
         line.removeprefix("# ") if " = " in line and line.startswith("# ") else line
         for line in example().splitlines()
@@ -44,7 +45,7 @@ def test_commented_out_options_of_the_example_are_the_defaults(tmp_path: Path) -
     assert [d.kind for d in loaded.config.watched_devices] == ["payment-terminal"]
 
 
-def test_every_key_has_one_line_of_comment() -> None:
+def test_every_key_of_the_example_has_a_comment() -> None:
     lines = example().splitlines()
     keys = [at for at, line in enumerate(lines) if " = " in line and "# key =" not in line]
     assert len(keys) > 30

@@ -13,7 +13,7 @@ from agent.config.file import load, review
 from agent.config.model import Config
 from agent.config.review import review_of
 
-FORM = "must be host:port, a host, [IPv6]:port or a MAC address"
+ADDRESS_RULE = "must be host:port, a host, [IPv6]:port or a MAC address"
 SERVICE = '[service]\nbase_url = "https://ops.venue.test"\nlocation_id = "loc-0001"\n'
 
 
@@ -38,7 +38,7 @@ def test_all_problems_of_the_review_are_reported_at_once(file: Path) -> None:
     assert problems_in(file, text) == [
         ":5:1: printers.id must be one word, without blanks and control characters (it is 'a b')",
         ":6:1: printers.name must not be empty (it is '')",
-        f":7:1: printers.address {FORM} (it is 'printer kitchen')",
+        f":7:1: printers.address {ADDRESS_RULE} (it is 'printer kitchen')",
         ":13:1: printers.id is also the id of [[printers]] number 2 (it is 'kitchen')",
     ]
 

@@ -35,6 +35,7 @@ def _configuration() -> Iterator[None]:
             "`venue-agent upgrade check`",
             "`venue-agent upgrade check --config '/srv/till 1/agent.toml'`",
         ),
+        # None: the text is unchanged.
         ("`venue-agent config check --config F`", None),
         ("`venue-agent config example`", None),
         ("`venue-agent service start`", None),

@@ -85,8 +85,8 @@ def test_a_bundle_contains_the_files_that_support_needs(device: Context, tmp_pat
     assert set(names.split()) <= set(members)
     (refused,) = json.loads(members["timeline.json"])["incidents"]
     assert refused["cause"] == "service-refuses"
-    kinds = sorted(name.partition("/")[0] for name in members if "/" in name)
-    assert kinds == ["outbox", "quarantine", "quarantine"]
+    folders = sorted(name.partition("/")[0] for name in members if "/" in name)
+    assert folders == ["outbox", "quarantine", "quarantine"]
     assert 'location_id = "x"' in members["config.toml"]
 
 

@@ -15,7 +15,9 @@ def test_checks_depend_only_on_earlier_checks() -> None:
 
 
 def test_every_check_has_a_short_name_a_deadline_and_a_fix() -> None:
+    # doctor has to end within 10 s (docs/cli.md), of which its start and end need a part.
+    assert TOTAL_S <= 9.5
     for check in CHECKS:
         assert len(check.name) <= 15
-        assert 0 < check.deadline_s < TOTAL_S <= 9.5
+        assert 0 < check.deadline_s < TOTAL_S
         assert check.fix

@@ -20,7 +20,7 @@ from tests.unit.agent.samples import config
         (ServiceUnavailable("connection-lost", "reset"), "skipped"),
     ],
 )
-def test_without_a_reply_it_is_unknown_whether_a_web_page_intercepts_calls(
+def test_only_a_reply_shows_whether_a_web_page_intercepts_calls(
     monkeypatch: pytest.MonkeyPatch, error: ServiceError | None, status: str
 ) -> None:
     monkeypatch.setattr(service, "_call_service", lambda *_: CallResult(error=error))

@@ -40,9 +40,9 @@ ID_IN_MESSAGE = re.compile(r"\b(request|report|binding) %s")
 def record(
     msg: str, *args: object, level: int = logging.ERROR, **extra: object
 ) -> logging.LogRecord:
-    output = logging.LogRecord("agent.tasks.x", level, __file__, 1, msg, args, None)
-    output.__dict__.update(extra)
-    return output
+    entry = logging.LogRecord("agent.tasks.x", level, __file__, 1, msg, args, None)
+    entry.__dict__.update(extra)
+    return entry
 
 
 def calls_that_name_an_id() -> Iterator[tuple[str, int]]:

@@ -51,8 +51,8 @@ def test_labels_fit_one_line_and_do_not_end_with_a_digit() -> None:
     for key in DOCUMENTED:
         label = field_label(key)
         is_inside = key.count(".") > 1 and not key.startswith("browser.")
-        has_thing = is_inside or key.startswith(("interface.", "usb.", "bluetooth."))
-        assert len(label) <= (WIDTH - 2 if has_thing else WIDTH), key
+        is_indented = is_inside or key.startswith(("interface.", "usb.", "bluetooth."))
+        assert len(label) <= (WIDTH - 2 if is_indented else WIDTH), key
         assert not label[-1:].isdigit(), key
 
 

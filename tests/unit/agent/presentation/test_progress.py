@@ -24,9 +24,9 @@ def console(*, is_terminal: bool, width: int = 80) -> Console:
     )
 
 
-def output_of(to: Console) -> str:
-    assert isinstance(to.file, io.StringIO)
-    return to.file.getvalue()
+def output_of(target: Console) -> str:
+    assert isinstance(target.file, io.StringIO)
+    return target.file.getvalue()
 
 
 def test_without_a_terminal_one_line_is_printed_for_each_finished_step() -> None:
@@ -69,7 +69,7 @@ def test_each_step_has_a_bar_on_a_terminal() -> None:
     assert "announcements received" in last
 
 
-def displayed(progress: RunProgress, output: Console) -> list[str]:
+def displayed_lines(progress: RunProgress, output: Console) -> list[str]:
     """Return the current content of the terminal."""
     other_console = console(is_terminal=False, width=output.width)
     other_console.print(progress._bars.get_renderable())
@@ -80,13 +80,13 @@ def test_progress_is_animated_before_between_and_during_steps() -> None:
     clock, output = Clock(), console(is_terminal=True)
     with RunProgress(output, clock, title="network report") as progress:
         clock.now_s = 0.7
-        (first,) = displayed(progress, output)
+        (first,) = displayed_lines(progress, output)
         progress.update("scan", 12, 254)
         clock.now_s = 1.9
-        during = displayed(progress, output)
+        during = displayed_lines(progress, output)
         progress.update("scan", 254, 254)
         clock.now_s = 4.2
-        between = displayed(progress, output)
+        between = displayed_lines(progress, output)
     assert "network report" in first
     assert first.endswith("0.7 s")
     assert during[0].endswith("1.9 s")
@@ -100,7 +100,7 @@ def test_a_long_wait_is_reported_in_minutes() -> None:
     clock, output = Clock(), console(is_terminal=True)
     with RunProgress(output, clock, title="network report") as progress:
         clock.now_s = 75.3
-        assert displayed(progress, output)[0].endswith("1 min 15 s")
+        assert displayed_lines(progress, output)[0].endswith("1 min 15 s")
 
 
 def test_progress_fits_fifty_columns() -> None:
@@ -108,7 +108,7 @@ def test_progress_fits_fifty_columns() -> None:
     with RunProgress(output, Clock(), title="network report") as progress:
         for step in ("interfaces", "scan", "mdns", "enrichment", "sources"):
             progress.update(step, 1000, 1024)
-        lines = displayed(progress, output)
+        lines = displayed_lines(progress, output)
     assert len(lines) == 6
     assert all(len(line) <= 50 for line in lines)
     assert all("1000 of 1024" in line and line.endswith("0.0 s") for line in lines[1:])

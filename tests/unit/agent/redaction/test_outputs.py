@@ -68,10 +68,10 @@ def _without_api_key_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 def _output_of_config_and_status(text: str) -> str:
     """Run `config` and `status` with a configuration. Return their output."""
     output = io.StringIO()
-    with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
-        config = Path(home) / "config.toml"
+    with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        config = Path(directory) / "config.toml"
         config.write_text(text, "utf-8")
-        patch.setenv("STATE_DIRECTORY", home)
+        patch.setenv("STATE_DIRECTORY", directory)
         patch.setattr(sys, "stdout", output)
         patch.setattr(sys, "stderr", output)
         for words in (["check"], ["check", "--json"], ["show"], ["show", "--json"]):
@@ -100,8 +100,8 @@ def test_secrets_in_environment_variables_are_redacted(
 ) -> None:
     name, value = variable
     known.forget()
-    with TemporaryDirectory() as home:
-        config = Path(home) / "config.toml"
+    with TemporaryDirectory() as directory:
+        config = Path(directory) / "config.toml"
         config.write_text(SERVICE)
         try:
             loaded = load(Config, config, {name: value.format(secret)})

@@ -24,7 +24,7 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
 
 
 KEY = "vck_" + "Ab3-_" * 8 + "xyz"
-RETAIL = "acme_live_" + "Ab3Zz9Q0" * 8
+RETAIL_KEY = "acme_live_" + "Ab3Zz9Q0" * 8
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
 PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\n-----END PRIVATE KEY-----"
 
@@ -33,7 +33,7 @@ PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\n-----END PRIVATE KEY
     ("text", "expected"),
     [
         (f"the key is {KEY}.", "the key is ***."),
-        (f"{RETAIL} and {RETAIL.replace('live', 'test')}", "*** and ***"),
+        (f"{RETAIL_KEY} and {RETAIL_KEY.replace('live', 'test')}", "*** and ***"),
         ("stripe sk_live_4eC39HqLyjWDarjtT1zdp7dc", "stripe ***"),
         (f"token {TOKEN}, said the server", "token ***, said the server"),
         (f"a\n{PEM}\nb", "a\n***\nb"),
@@ -231,6 +231,7 @@ def test_a_known_secret_is_redacted_in_every_encoding(secret: str, around: str) 
         secret.encode().hex(),
     ):
         assert_no_secret(redact(f"{around}{encoded}{around}", [secret]))
+    # The base64 form of a secret depends on the number of bytes before it.
     for before in ("", "u", "us", "user:"):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             encoded = encode(f"{before}{secret}".encode()).decode()

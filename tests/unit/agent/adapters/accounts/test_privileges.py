@@ -1,5 +1,8 @@
-"""Tests that a process of root drops its privileges and continues as the owner of a
-directory. Each case runs in a forked process, because a process cannot become root again.
+"""Tests that a process of root drops its privileges and continues as the owner of a directory, and
+of files that such a process writes.
+
+`step_down` runs in a forked process if it changes the user, because a process cannot become root
+again.
 """
 
 import json
@@ -38,7 +41,7 @@ def directory() -> Iterator[Path]:
 
 def run_in_fork(act: Callable[[], Any]) -> Any:
     """Run ``act`` in a forked process. Return its result, or a description of its error."""
-    source, target = os.pipe()
+    read_end, write_end = os.pipe()
     with warnings.catch_warnings():
         # Python warns about a fork in a process with threads, which pytest's workers have. It is
         # safe here, because the forked process only runs the action and exits.
@@ -46,18 +49,18 @@ def run_in_fork(act: Callable[[], Any]) -> Any:
         child = os.fork()
     if child == 0:
         try:
-            os.close(source)
+            os.close(read_end)
             try:
                 output = json.dumps(act())
             except StateError as error:
                 output = json.dumps({"StateError": str(error)})
             except Exception:  # noqa: BLE001 - returned to the test
                 output = json.dumps(traceback.format_exc())
-            os.write(target, output.encode())
+            os.write(write_end, output.encode())
         finally:
             os._exit(0)
-    os.close(target)
-    with os.fdopen(source) as answer:
+    os.close(write_end)
+    with os.fdopen(read_end) as answer:
         output = answer.read()
     os.waitpid(child, 0)
     return json.loads(output)
@@ -80,7 +83,7 @@ def test_no_root_privilege_remains_after_step_down(
     (directory.parent / "of-root").chmod(0o600)
 
     def act() -> dict[str, Any]:
-        done = step_down(directory)
+        has_stepped_down = step_down(directory)
         (directory / "file").write_text("x")
         try:
             os.setuid(0)
@@ -88,7 +91,7 @@ def test_no_root_privilege_remains_after_step_down(
         except PermissionError:
             can_become_root = False
         return {
-            "done": done,
+            "has stepped down": has_stepped_down,
             "ids": [os.getresuid(), os.getresgid(), os.getgroups()],
             "owner of a new file": (directory / "file").stat().st_uid,
             "can read a file of root": os.access(directory.parent / "of-root", os.R_OK),
@@ -99,7 +102,7 @@ def test_no_root_privilege_remains_after_step_down(
 
     result = run_in_fork(act)
     assert result == {
-        "done": True,
+        "has stepped down": True,
         "ids": [[OWNER] * 3, [OWNER] * 3, [OWNER]],
         "owner of a new file": OWNER,
         "can read a file of root": False,
@@ -109,7 +112,7 @@ def test_no_root_privilege_remains_after_step_down(
     }
 
 
-def test_step_down_does_nothing_for_a_missing_directory_or_one_of_the_current_user(
+def test_step_down_does_nothing_for_a_missing_directory_or_a_directory_of_the_current_user(
     directory: Path,
 ) -> None:
     before = os.getuid(), os.environ.get("STATE_DIRECTORY")
@@ -127,8 +130,8 @@ def test_step_down_to_a_user_who_cannot_read_the_program_raises_an_error(
     closed.mkdir(mode=0o700)
     (closed / "os.py").write_text("")
     monkeypatch.setattr(os, "__file__", str(closed / "os.py"))
-    report = run_in_fork(lambda: step_down(directory))
-    assert "who cannot read this program in" in report["StateError"]
+    result = run_in_fork(lambda: step_down(directory))
+    assert "who cannot read this program in" in result["StateError"]
 
 
 @needs_root

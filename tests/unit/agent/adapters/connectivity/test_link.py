@@ -23,7 +23,7 @@ def machine(*links: Link, addresses: Any = (ADDRESS, DOCKER_ADDRESS), routes: An
     return Tables((LOOPBACK, *links, DOCKER, CONTAINER), addresses, routes)
 
 
-def unplugged(link: Link) -> Link:
+def unplug(link: Link) -> Link:
     return replace(link, has_carrier=False)
 
 
@@ -41,7 +41,7 @@ def test_the_interface_of_the_default_route_is_reported() -> None:
     assert [str(each) for each in reading.networks] == ["192.168.1.0/24", "172.17.0.0/16"]
 
 
-def test_the_default_route_with_the_lowest_metric_is_used() -> None:
+def test_the_ipv4_default_route_with_the_lowest_metric_is_used() -> None:
     wireless = DefaultRoute(3, "192.168.2.1", 600)
     over_ipv6 = DefaultRoute(3, "fe80::1", 50, is_ipv6=True)
     reading = summarize(machine(ETHERNET, WIRELESS, routes=(over_ipv6, wireless, ROUTE)), None)
@@ -49,24 +49,24 @@ def test_the_default_route_with_the_lowest_metric_is_used() -> None:
 
 
 def test_an_unplugged_cable_is_detected_although_the_route_remains() -> None:
-    state = summarize(machine(unplugged(ETHERNET), WIRELESS, routes=(ROUTE,)), "eth0").state
+    state = summarize(machine(unplug(ETHERNET), WIRELESS, routes=(ROUTE,)), "eth0").state
     assert (state.interface, state.has_link, state.has_route) == ("eth0", False, True)
 
 
 def test_without_a_route_the_last_interface_is_reported() -> None:
-    state = summarize(machine(unplugged(ETHERNET), WIRELESS), "eth0").state
+    state = summarize(machine(unplug(ETHERNET), WIRELESS), "eth0").state
     assert (state.interface, state.has_link, state.has_route) == ("eth0", False, False)
 
 
 def test_an_adapter_that_was_removed_has_no_link() -> None:
-    state = summarize(machine(unplugged(ETHERNET)), "usb0").state
+    state = summarize(machine(unplug(ETHERNET)), "usb0").state
     assert (state.interface, state.has_link, state.addresses) == ("usb0", False, ())
 
 
 def test_interfaces_of_containers_do_not_count_as_a_link() -> None:
-    state = summarize(machine(unplugged(ETHERNET), addresses=(DOCKER_ADDRESS,)), None).state
+    state = summarize(machine(unplug(ETHERNET), addresses=(DOCKER_ADDRESS,)), None).state
     assert (state.interface, state.has_link, state.addresses) == ("eth0", False, ())
-    state = summarize(machine(unplugged(ETHERNET), WIRELESS), None).state
+    state = summarize(machine(unplug(ETHERNET), WIRELESS), None).state
     assert (state.interface, state.has_link) == (None, True)
 
 

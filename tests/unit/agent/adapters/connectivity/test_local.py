@@ -1,4 +1,4 @@
-"""Tests of reading print queues, the kiosk page and watched devices, also from invalid replies."""
+"""Tests of reading print queues, the kiosk page, watched devices and the processor's throttling."""
 
 import asyncio
 import contextlib
@@ -26,6 +26,8 @@ from tests.unit.agent.samples import config
 MAC, OTHER_MAC = "02:00:00:00:00:05", "02:00:00:00:00:99"
 CHANGED_AT_S = 1_790_000_000
 """When the state of each printer changed, in seconds since 1970."""
+PAPER_OUT, DOOR_OPEN, WORK_OFFLINE = 0x10, 0x400000, 0x400
+"""Bits of PRINTER_INFO_2 (winspool.h): two of Status, and one of Attributes."""
 
 
 def attribute(tag: int, name: str, value: bytes) -> bytes:
@@ -137,7 +139,11 @@ async def test_cups_gets_no_query_before_it_runs(tmp_path: Path) -> None:
 def test_the_spooler_of_windows_reports_queues_that_do_not_print() -> None:
     entries = (print_queues_windows.PrinterInfo * 2)()
     for entry, name, status, attributes in zip(
-        entries, ("Receipts", "Kitchen"), (0x10 | 0x400000, 0), (0, 0x400), strict=True
+        entries,
+        ("Receipts", "Kitchen"),
+        (PAPER_OUT | DOOR_OPEN, 0),
+        (0, WORK_OFFLINE),
+        strict=True,
     ):
         entry.printer_name, entry.status, entry.attributes = name, status, attributes
 
@@ -206,7 +212,11 @@ async def test_a_body_is_complete_although_the_connection_stays_open(tmp_path: P
 
 
 class Lan:
-    """A network with its neighbour table, and the sets of addresses that were resolved."""
+    """A network of this machine.
+
+    ``table`` maps each address to the MAC and state of its neighbour. ``resolved`` lists the sets
+    of addresses that were resolved. ``networks`` is empty if there is no link.
+    """
 
     def __init__(self) -> None:
         self.table: dict[str, tuple[str | None, NeighbourState]] = {}

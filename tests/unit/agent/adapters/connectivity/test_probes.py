@@ -87,7 +87,15 @@ async def name_server(reply: Reply) -> AsyncIterator[int]:
         (reply_with(5), "failure", False, ()),
         (lambda _: [], "silent", None, ()),
     ],
-    ids=["address", "no such name", "hostile", "only from cache", "failure", "refused", "silent"],
+    ids=[
+        "address",
+        "no such name",
+        "invalid first",
+        "only from cache",
+        "failure",
+        "refused",
+        "silent",
+    ],
 )
 def test_the_answer_of_a_name_server_is_classified(
     reply: Reply, answer: str, can_forward: bool | None, addresses: tuple[str, ...]
@@ -97,7 +105,8 @@ def test_the_answer_of_a_name_server_is_classified(
             replies = await query_servers(
                 NAME, ["127.0.0.1"], LOCAL_NETWORKS, is_interrupted=True, port=port
             )
-        assert replies.servers == (NameServer("127.0.0.1", answer, True, can_forward),)  # type: ignore[arg-type]
+        server = NameServer("127.0.0.1", answer, is_local=True, can_forward=can_forward)  # type: ignore[arg-type]
+        assert replies.servers == (server,)
         assert replies.addresses == addresses
 
     run_in_virtual_time(run())
@@ -115,7 +124,8 @@ def test_a_lost_query_is_repeated_and_without_an_interruption_no_other_name_is_q
             replies = await query_servers(
                 NAME, ["127.0.0.1"], LOCAL_NETWORKS, is_interrupted=False, port=port
             )
-        assert replies.servers == (NameServer("127.0.0.1", "answer", True, None),)
+        server = NameServer("127.0.0.1", "answer", is_local=True, can_forward=None)
+        assert replies.servers == (server,)
 
     run_in_virtual_time(run())
     assert names == [b"ops", b"ops"]
@@ -232,10 +242,10 @@ def test_only_the_name_servers_of_windows_interfaces_in_use_are_queried(
         ifaddresses=lambda guid: {2: [{"addr": addresses[guid]}]},
     )
     monkeypatch.setitem(sys.modules, "netifaces", netifaces)
-    up = {name: SimpleNamespace(isup=name != "Wi-Fi") for name in ("Wi-Fi", "Ethernet", "Bar")}
-    own = [[SimpleNamespace(address=address)] for address in addresses.values()]
-    monkeypatch.setattr("psutil.net_if_stats", lambda: up)
-    monkeypatch.setattr("psutil.net_if_addrs", lambda: dict(zip(up, own, strict=True)))
+    stats = {name: SimpleNamespace(isup=name != "Wi-Fi") for name in ("Wi-Fi", "Ethernet", "Bar")}
+    own_addresses = [[SimpleNamespace(address=address)] for address in addresses.values()]
+    monkeypatch.setattr("psutil.net_if_stats", lambda: stats)
+    monkeypatch.setattr("psutil.net_if_addrs", lambda: dict(zip(stats, own_addresses, strict=True)))
     registry = {
         "{wifi}": {"EnableDHCP": 1, "DhcpNameServer": "172.16.0.1"},
         "{removed}": {"EnableDHCP": 1, "NameServer": "9.9.9.9"},
@@ -251,7 +261,7 @@ def test_only_the_name_servers_of_windows_interfaces_in_use_are_queried(
 
 
 async def test_a_refused_connection_is_an_answer_of_the_gateway() -> None:
-    assert await GatewayProbe().answers("127.0.0.1", 1, lambda: None) is True
+    assert await GatewayProbe().answers("127.0.0.1", index=1, find_neighbour=lambda: None) is True
 
 
 def windows_error(number: int) -> OSError:
@@ -298,12 +308,12 @@ def test_an_unreachable_service_is_recognised(
 
 
 def test_an_echo_request_has_a_valid_checksum() -> None:
-    words = echo_request(8, 3)
-    total = sum(int.from_bytes(words[at : at + 2], "big") for at in range(0, len(words), 2))
+    request = echo_request(8, 3)
+    total = sum(int.from_bytes(request[at : at + 2], "big") for at in range(0, len(request), 2))
     assert (total >> 16) + (total & 0xFFFF) == 0xFFFF
 
 
-def test_the_first_change_is_reported_at_once_and_further_ones_together() -> None:
+def test_the_first_change_is_reported_at_once_and_further_changes_together() -> None:
     async def run() -> None:
         calls: list[float] = []
         loop = asyncio.get_running_loop()
@@ -314,7 +324,7 @@ def test_the_first_change_is_reported_at_once_and_further_ones_together() -> Non
         await asyncio.sleep(5 * COALESCE_S)
         coalescer.note_change()
         coalescer.note_change()
-        coalescer.close()
+        coalescer.close()  # drops the second change
         await asyncio.sleep(5 * COALESCE_S)
         assert calls == pytest.approx([0, COALESCE_S, 5 * COALESCE_S])
 

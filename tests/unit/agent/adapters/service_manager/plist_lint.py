@@ -1,4 +1,4 @@
-"""Checks the property list of a launchd daemon for keys and values that launchd would ignore.
+"""Checks the property list of a launchd daemon for wrong keys and values.
 
 launchd ignores unknown keys without an error. Therefore the keys are compared with those of the
 manual, launchd.plist(5).
@@ -71,7 +71,7 @@ _KEEP_ALIVE_KEYS: Final = frozenset(
     {"SuccessfulExit", "NetworkState", "PathState", "OtherJobEnabled", "Crashed"}
 )
 _PROCESS_TYPES: Final = frozenset({"Background", "Standard", "Adaptive", "Interactive"})
-_LEGACY: Final = frozenset({"OnDemand", "ServiceIPC", "Debug", "WaitForDebugger"})
+_OBSOLETE_OR_DEBUGGING: Final = frozenset({"OnDemand", "ServiceIPC", "Debug", "WaitForDebugger"})
 
 
 def lint(document: bytes) -> tuple[str, ...]:
@@ -88,8 +88,10 @@ def lint(document: bytes) -> tuple[str, ...]:
 
 
 def _wrong_keys(values: Mapping[str, Any]) -> tuple[str, ...]:
-    lines = [f"{key}: launchd does not know this key" for key in values if key not in KNOWN_KEYS]
-    lines += [f"{key}: an old key that does nothing now" for key in values if key in _LEGACY]
+    lines = [f"{key}: unknown key" for key in values if key not in KNOWN_KEYS]
+    lines += [
+        f"{key}: obsolete, or only for debugging" for key in values if key in _OBSOLETE_OR_DEBUGGING
+    ]
     for section, known in (
         ("SoftResourceLimits", _RESOURCE_KEYS),
         ("HardResourceLimits", _RESOURCE_KEYS),
@@ -121,6 +123,6 @@ def _wrong_values(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_of(value: object, kinds: type | tuple[type, ...]) -> bool:
-    """Return what isinstance returns, but do not accept a bool as an int."""
+    """Return whether a value is of one of the types. A bool is not accepted as an int."""
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)

@@ -42,8 +42,8 @@ from agent.adapters.service_manager.windows.trusted_paths import (
 TRUSTED_OWNERS = frozenset({0, os.geteuid()})
 USERS, MALLORY = "S-1-5-32-545", "S-1-5-21-1-2-3-1001"
 """The SIDs of the group Users and of a single user."""
-FULL, READ = 0x1F01FF, 0x1200A9
-"""Access masks: full control, and read and execute."""
+FULL, MODIFY, READ = 0x1F01FF, 0x1301BF, 0x1200A9
+"""Access masks: full control, modify, and read and execute."""
 CLOSED = Security(ADMINISTRATORS, (Entry(0, 3, FULL, SYSTEM), Entry(0, 3, FULL, ADMINISTRATORS)))
 """Only SYSTEM and the administrators have access."""
 PROGRAM_DATA = Security(
@@ -208,11 +208,11 @@ def test_the_default_rights_of_program_data_are_safe_only_for_a_parent_directory
 
 @dataclass
 class FakeRights:
-    """Fake file rights of Windows. ``others`` contains the rights of some files, by name. Only
-    administrators may change the other files.
+    """Fake file rights of Windows. ``rights_by_name`` contains the rights of some files. Only
+    administrators may change all other files.
     """
 
-    others: dict[str, Security] = field(default_factory=dict)
+    rights_by_name: dict[str, Security] = field(default_factory=dict)
     created: list[Path] = field(default_factory=list)
     protected: list[Path] = field(default_factory=list)
 
@@ -224,7 +224,7 @@ class FakeRights:
         self.protected.append(path)
 
     def security(self, path: Path) -> Security:
-        return self.others.get(path.name, CLOSED)
+        return self.rights_by_name.get(path.name, CLOSED)
 
     def name_of(self, sid: str) -> str:
         return {MALLORY: r"TILL\mallory", USERS: r"BUILTIN\Users"}.get(sid, sid)
@@ -237,16 +237,16 @@ def test_new_directory_is_created_with_restricted_rights(tmp_path: Path) -> None
 
 
 def test_a_directory_of_an_earlier_installation_is_accepted(tmp_path: Path) -> None:
-    home = tmp_path / "venue-agent"
-    home.mkdir()
-    (home / "config.toml").write_text("")
+    directory = tmp_path / "venue-agent"
+    directory.mkdir()
+    (directory / "config.toml").write_text("")
     rights = FakeRights()
-    prepare_directory(rights, home)
-    assert (rights.created, rights.protected) == ([], [home])
+    prepare_directory(rights, directory)
+    assert (rights.created, rights.protected) == ([], [directory])
 
 
 @pytest.mark.parametrize(
-    "planted", ["venue-agent", "config.toml", "api-key", "identity.pem", "quarantine", "wreck"]
+    "planted", ["venue-agent", "config.toml", "api-key", "identity.pem", "quarantine", "agent.db"]
 )
 @pytest.mark.parametrize(
     ("security", "message"),
@@ -258,24 +258,24 @@ def test_a_directory_of_an_earlier_installation_is_accepted(tmp_path: Path) -> N
 def test_planted_files_with_unsafe_permissions_are_refused(
     tmp_path: Path, planted: str, security: Security, message: str
 ) -> None:
-    home = tmp_path / "venue-agent"
-    (home / "quarantine").mkdir(parents=True)
-    for name in ("config.toml", "api-key", "identity.pem", "quarantine/wreck"):
-        (home / name).write_text("")
+    directory = tmp_path / "venue-agent"
+    (directory / "quarantine").mkdir(parents=True)
+    for name in ("config.toml", "api-key", "identity.pem", "quarantine/agent.db"):
+        (directory / name).write_text("")
     rights = FakeRights({planted: security})
     with pytest.raises(ServiceManagerError) as error_info:
-        prepare_directory(rights, home)
+        prepare_directory(rights, directory)
     lines = str(error_info.value).splitlines()
     assert len(lines) == 2
     assert f"{planted} {message}" in lines[0]
     assert lines[1] == (
-        f"to install: check the content of {home}, move that directory away, and install again"
+        f"to install: check the content of {directory}, move that directory away, and install again"
     )
     assert rights.protected == []
 
 
 def test_a_parent_directory_that_others_may_change_is_refused(tmp_path: Path) -> None:
-    rights = FakeRights({tmp_path.name: Security(SYSTEM, (Entry(0, 0, 0x1301BF, USERS),))})
+    rights = FakeRights({tmp_path.name: Security(SYSTEM, (Entry(0, 0, MODIFY, USERS),))})
     with pytest.raises(ServiceManagerError, match="may be changed by") as error_info:
         prepare_directory(rights, tmp_path / "venue-agent")
     assert str(error_info.value).splitlines()[1] == (

@@ -151,7 +151,7 @@ def test_service_actions_without_permission_change_nothing(tmp_path: Path, actio
     assert launchd.calls == []
 
 
-def test_our_property_list_has_only_keys_that_launchd_knows() -> None:
+def test_the_lint_accepts_our_property_list() -> None:
     document = daemon_plist(PROGRAM, "/etc/venue-agent/config.toml")
     assert lint(document) == ()
     assert plistlib.loads(document)["ProgramArguments"][1:3] == ["run", "--config"]
@@ -160,12 +160,12 @@ def test_our_property_list_has_only_keys_that_launchd_knows() -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"KeepAllive": True}, "KeepAllive: launchd does not know this key"),
+        ({"KeepAllive": True}, "KeepAllive: unknown key"),
         ({"ThrottleInterval": "10"}, "ThrottleInterval: is of the wrong type, str"),
         ({"ExitTimeOut": True}, "ExitTimeOut: is of the wrong type, bool"),
         ({"KeepAlive": {"OnExit": True}}, "KeepAlive.OnExit: unknown key"),
         ({"SoftResourceLimits": {"Files": 3}}, "SoftResourceLimits.Files: unknown key"),
-        ({"OnDemand": False}, "OnDemand: an old key that does nothing now"),
+        ({"OnDemand": False}, "OnDemand: obsolete, or only for debugging"),
         ({"ProcessType": "background"}, "ProcessType: unknown value"),
         ({"UserName": "venue"}, "UserName: a daemon that is not root needs"),
         ({"ProgramArguments": ["venue-agent"]}, "Program: an absolute path is required"),
@@ -203,7 +203,7 @@ def test_a_daemon_that_exited_with_an_error_is_failed() -> None:
         "last exit code = 78: EX_CONFIG",
     ],
 )
-def test_a_service_that_a_signal_or_the_system_ended_has_failed(end: str) -> None:
+def test_a_service_that_ended_abnormally_has_failed_until_it_runs_again(end: str) -> None:
     text = RUNNING.replace("state = running", "state = spawn scheduled")
     state = parse_print(text.replace("last exit code = (never exited)", end), is_installed=True)
     assert (state.activity, state.detail) == ("failed", end.replace(" = ", " "))

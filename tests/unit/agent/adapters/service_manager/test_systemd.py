@@ -116,7 +116,7 @@ def create_config(root: Path) -> None:
     (root / "etc/venue-agent/config.toml").touch()
 
 
-def test_install_and_uninstall_leave_no_file(tmp_path: Path) -> None:
+def test_uninstall_deletes_every_file_that_install_created(tmp_path: Path) -> None:
     systemd = FakeSystemd(tmp_path)
     service = service_in(systemd)
     create_config(tmp_path)
@@ -258,7 +258,7 @@ def test_any_output_of_systemctl_gives_a_state(text: str) -> None:
 @given(st.integers(0, 10**14))
 def test_a_process_id_with_too_many_digits_is_ignored(number: int) -> None:
     state = state_of({"LoadState": "loaded", "MainPID": str(number)})
-    assert state.pid == (number or None if number < 10**11 else None)
+    assert state.pid == (number if 0 < number < 10**11 else None)
 
 
 def analyze(*words: str) -> str:

@@ -25,9 +25,9 @@ URL, LOCATION = "https://ops.venue.test", "loc-0001"
 
 @dataclass
 class FakeService:
-    """A service manager that records its calls. The files of the service are below ``home``."""
+    """A service manager that records its calls. The files of the service are below ``root``."""
 
-    home: Path
+    root: Path
     has_key_path_in_config: bool = False
     calls: list[str] = field(default_factory=list)
     protected: list[Path] = field(default_factory=list)
@@ -35,9 +35,9 @@ class FakeService:
 
     @property
     def paths(self) -> ServicePaths:
-        etc = self.home / "etc"
+        etc = self.root / "etc"
         return ServicePaths(
-            etc / "config.toml", etc / "api-key", self.home / "state", self.has_key_path_in_config
+            etc / "config.toml", etc / "api-key", self.root / "state", self.has_key_path_in_config
         )
 
     def require_rights(self) -> None:
@@ -81,7 +81,7 @@ def options(tmp_path: Path) -> InstallOptions:
 
 
 @pytest.mark.parametrize("has_key_path_in_config", [True, False])
-def test_the_first_installation_writes_a_configuration_and_starts(
+def test_the_first_installation_writes_a_configuration_and_starts_the_service(
     tmp_path: Path, options: InstallOptions, has_key_path_in_config: bool
 ) -> None:
     service = FakeService(tmp_path, has_key_path_in_config)
@@ -114,8 +114,8 @@ import sys
 from pathlib import Path
 from agent.adapters.service_manager.contract import ServicePaths
 from agent.adapters.service_manager.first_config import InstallOptions, write_first_config
-home = Path(sys.argv[1])
-paths = ServicePaths(home / "config.toml", home / "api-key", home / "state", True)
+root = Path(sys.argv[1])
+paths = ServicePaths(root / "config.toml", root / "api-key", root / "state", True)
 write_first_config(InstallOptions("https://ops.venue.test", "loc-0001", Path("-")), paths)
 """
 """A program that writes the first configuration. It reads the API key from standard input."""

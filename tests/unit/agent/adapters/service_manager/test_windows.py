@@ -275,7 +275,6 @@ class FakeScm:
     has_started_this_process: bool = True
     statuses: list[tuple[Status, int]] = field(default_factory=list)
     logged: list[str] = field(default_factory=list)
-    is_running: threading.Event = field(default_factory=threading.Event)
     control: Callable[[int], None] = lambda control: None
 
     def serve(self, on_start: Callable[[], None], on_control: Callable[[int], None]) -> None:
@@ -293,18 +292,18 @@ class FakeScm:
         self.logged.append(text)
 
 
-def test_the_host_reports_its_status_before_it_imports_the_daemon() -> None:
+def test_the_host_reports_its_status_before_it_starts_the_daemon() -> None:
     scm = FakeScm()
-    statuses_at_import: list[tuple[Status, int]] = []
+    statuses_at_start: list[tuple[Status, int]] = []
 
     def daemon(on_ready: Callable[[], None]) -> int:
-        statuses_at_import.extend(scm.statuses)
+        statuses_at_start.extend(scm.statuses)
         ReadyNotifier(on_ready).ready()
         on_ready()
         return 0
 
     assert Host(scm, daemon).run() == 0
-    assert statuses_at_import == [(Status.START_PENDING, 0)]
+    assert statuses_at_start == [(Status.START_PENDING, 0)]
     assert scm.statuses == [(Status.START_PENDING, 0), (Status.RUNNING, 0), (Status.STOPPED, 0)]
 
 

@@ -21,6 +21,7 @@ NORMAL, FULL = 1, 2
 
 
 def fill(state: StateDirectory, requests: int = 200) -> None:
+    """Create the database with this number of requests."""
     rows = [(str(number), *["x" * 40] * 3, "received", "r", "u") for number in range(requests)]
     with (
         contextlib.closing(Database(state)) as database,
@@ -115,7 +116,7 @@ def test_a_truncated_database_is_set_aside(state: StateDirectory, fraction: floa
     assert NAME in quarantined_names(state)
 
 
-def test_a_database_with_a_damaged_page_is_set_aside(state: StateDirectory) -> None:
+def test_a_database_with_damaged_pages_is_set_aside(state: StateDirectory) -> None:
     fill(state)
     path = state.path / NAME
     content = bytearray(path.read_bytes())
@@ -125,7 +126,7 @@ def test_a_database_with_a_damaged_page_is_set_aside(state: StateDirectory) -> N
     assert count_requests(state) == (0, True)
 
 
-def test_database_with_foreign_tables_is_set_aside(state: StateDirectory) -> None:
+def test_a_database_with_an_unknown_schema_is_set_aside(state: StateDirectory) -> None:
     with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
         other.execute("CREATE TABLE requests (x)")
 
@@ -213,6 +214,7 @@ def test_damaged_file_that_cannot_be_moved_raises_an_error(state: StateDirectory
 
 
 def fail_after(database: Database, sql: str) -> None:
+    """Execute a statement in a transaction, and then raise an error in the transaction."""
     with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(sql)
         raise KeyError

@@ -115,6 +115,7 @@ def test_a_copied_disk_is_named_after_its_new_host(
     state: StateDirectory, file: DeviceRecordFile, monkeypatch: pytest.MonkeyPatch,
     host: str, name: str,
 ) -> None:  # fmt: skip
+    """A suffix is added if the name of the host is the install id of the original."""
     file.save(BOUND_RECORD)
     set_host_name(monkeypatch, host)
 

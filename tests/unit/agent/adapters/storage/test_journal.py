@@ -135,10 +135,10 @@ def test_a_row_that_cannot_be_read_is_set_aside(
 
     assert [e.request_id.int for e in journal.unfinished()] == [2]
 
-    wrecks = list(state.quarantine_path.iterdir())
-    assert len(wrecks) == 1
-    assert wrecks[0].name.endswith("-journal-row.json")
-    assert str(REQUEST) in wrecks[0].read_text()
+    quarantined = list(state.quarantine_path.iterdir())
+    assert len(quarantined) == 1
+    assert quarantined[0].name.endswith("-journal-row.json")
+    assert str(REQUEST) in quarantined[0].read_text()
     assert database.counters() == {"rows_quarantined": 1}
     assert journal.get(REQUEST) is None
     assert journal.add(command(1), NOW), "a request whose row was set aside must be accepted again"

@@ -1,4 +1,4 @@
-"""Tests that, after a rolled-back upgrade, this version works with the state of a newer version."""
+"""Tests that, after a rolled-back upgrade, an older version works with the state of a newer one."""
 
 import json
 import uuid
@@ -20,9 +20,9 @@ COLUMNS = {
     ],
     "counters": ["name", "value"],
 }  # fmt: skip
-"""The columns of the tables of version 0.1.0. This version inserts rows without naming columns, so
+"""The columns of the tables of version 0.1.0. Version 0.1.0 inserts rows without naming columns, so
 an additional column would break it after a rollback. A change of these columns must raise
-SCHEMA_VERSION. A new table does not need that (ADR 46)."""
+SCHEMA_VERSION. A new table does not need a new SCHEMA_VERSION (ADR 46)."""
 
 
 def test_version_0_1_0_can_use_the_database_of_this_version(database: Database) -> None:

@@ -92,6 +92,7 @@ def test_no_report_within_the_bounds_is_dropped(outbox: Outbox, ledger: Ledger) 
 def test_scheduled_reports_are_dropped_first_then_the_oldest(
     outbox: Outbox, ledger: Ledger, max_bytes: int, dropped: list[int]
 ) -> None:
+    """Reports 1 and 2 answer requests. Reports 3 and 4 are scheduled."""
     queue(ledger, 1, 10, NOW - 4 * timedelta(hours=1), UUID(int=1))
     queue(ledger, 2, 10, NOW - 3 * timedelta(hours=1), UUID(int=2))
     queue(ledger, 3, 10, NOW - 2 * timedelta(hours=1))
@@ -265,6 +266,7 @@ def test_a_report_that_cannot_be_read_is_set_aside(
     for number in (1, 2, 3):
         queue(ledger, number, 10, NOW + timedelta(seconds=number))
     with database.transaction(Failpoint.COUNTED) as connection:
+        # The second of its creation identifies a report.
         connection.execute("UPDATE outbox SET report_id = 'x' WHERE created_at LIKE '%:01+%'")
         connection.execute("UPDATE outbox SET binding_id = 'x' WHERE created_at LIKE '%:02+%'")
 

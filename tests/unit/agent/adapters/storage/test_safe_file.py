@@ -91,13 +91,13 @@ def test_a_file_with_a_second_hard_link_is_refused(path: Path, outside: Path) ->
 
 
 @pytest.mark.needs("other-user")
-@pytest.mark.parametrize(("directory", "file"), [(0, 4711), (4711, 4712), (4711, 0)])
+@pytest.mark.parametrize(("directory_uid", "file_uid"), [(0, 4711), (4711, 4712), (4711, 0)])
 def test_a_file_is_refused_if_its_directory_has_another_owner(
-    path: Path, directory: int, file: int
+    path: Path, directory_uid: int, file_uid: int
 ) -> None:
     path.write_text("")
-    os.chown(path, file, file)
-    os.chown(path.parent, directory, directory)
+    os.chown(path, file_uid, file_uid)
+    os.chown(path.parent, directory_uid, directory_uid)
     for read in (lambda: read_safely(path, 9), lambda: require_own(path)):
         with pytest.raises(UnsafeFile, match=r"belongs to .*: remove it, or `chown"):
             read()

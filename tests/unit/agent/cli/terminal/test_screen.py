@@ -1,4 +1,7 @@
-"""Tests of plain text for terminals: column widths, line breaks and colours."""
+"""Tests of plain text for terminals: column widths, line breaks and colours.
+
+A cell of a table is a pair of text and style.
+"""
 
 import io
 

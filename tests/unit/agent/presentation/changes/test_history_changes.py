@@ -9,7 +9,7 @@ from agent.presentation.changes.changes import changes_between
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.history import History
 from tests.unit.agent.histories import NOW, bad_venue, good_venue, incident, shifted
-from tests.unit.agent.presentation.findings.changed import with_record
+from tests.unit.agent.presentation.findings.changed_report import with_record
 
 DAY = timedelta(days=1)
 
@@ -24,6 +24,7 @@ def report(history: History, age: timedelta = timedelta()) -> ApplicationPayload
 
 
 def sentences(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
+    """Return the severity and the sentence of each change."""
     return [(change.severity, change.sentence) for change in changes_between(before, after).changes]
 
 

@@ -13,7 +13,7 @@ from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import MapHost, MapService, NetworkPayload, SourceFailed
 from tests.fixtures.healthy import HEALTHY
 from tests.fixtures.payloads import HOSTILE_STRINGS, network_map
-from tests.unit.agent.presentation.findings.changed import Missing, changed
+from tests.unit.agent.presentation.findings.changed_report import Missing, report_with
 from tests.unit.agent.presentation.findings.networks import healthy_network, link, printer
 
 NAMES = st.sampled_from(("till", "nas", "BRN00262d", *HOSTILE_STRINGS[:6])) | st.none()
@@ -113,7 +113,7 @@ MISSING = st.sampled_from(
 @st.composite
 def snapshots(draw: st.DrawFn) -> ApplicationPayload:
     keys = draw(st.lists(st.sampled_from(sorted(VALUES)), unique=True, max_size=8))
-    payload = changed(
+    payload = report_with(
         {key: draw(VALUES[key] | MISSING) for key in keys}, draw(st.sampled_from(HEALTHY))
     )
     snapshot = payload.snapshot

@@ -26,6 +26,7 @@ MOVED = {"status": "unreachable", "matched_endpoint": "192.168.1.61:9100"}
 
 
 def venue(**map_changes: object) -> NetworkPayload:
+    """Return the report of a healthy network whose map has the given changes."""
     payload = healthy_network()
     assert payload.network_map
     lan_map = payload.network_map.model_copy(update=map_changes)

@@ -13,7 +13,7 @@ from agent.presentation.plain_text import plain
 from tests.fixtures.healthy import healthy
 from tests.fixtures.payloads import HOSTILE_STRINGS, application_snapshot, hostile_application
 from tests.sizes import examples
-from tests.unit.agent.presentation.findings.changed import Changes, Missing, changed
+from tests.unit.agent.presentation.findings.changed_report import Changes, Missing, report_with
 
 GIB = 1024**3
 DAY_S = 86400
@@ -264,6 +264,7 @@ CASES = (
     ),
     Case(
         "swap-nearly-full",
+        # 80 % of the swap space
         {"memory.swapUsedBytes": 818_724_864, "memory.usedFraction": 0.8},
         {"memory.swapUsedBytes": 1_023_406_080, "memory.usedFraction": 0.79},
         "The swap space is nearly full: 780.8 MiB of 976 MiB used.",
@@ -383,6 +384,7 @@ CASES = (
     ),
     Case(
         "program-grown",
+        # half of the memory
         {"process.pos-till.memoryBytes": 4_093_671_424},
         {"process.pos-till.memoryBytes": 4_093_671_423},
         "The program pos-till uses 3.8 GiB of 7.6 GiB of memory.",
@@ -722,14 +724,14 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
 def test_each_rule_creates_its_finding_at_its_threshold(case: Case) -> None:
-    (finding,) = findings_of(changed(case.at_threshold, case.machine))
+    (finding,) = findings_of(report_with(case.at_threshold, case.machine))
     assert (finding.code, finding.sentences) == (case.code, (case.sentence,))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
 def test_no_rule_creates_a_finding_below_its_threshold(case: Case) -> None:
     assert case.code not in {
-        f.code for f in findings_of(changed(case.below_threshold, case.machine))
+        f.code for f in findings_of(report_with(case.below_threshold, case.machine))
     }
 
 
@@ -739,7 +741,9 @@ def test_every_rule_has_a_case() -> None:
 
 def test_the_most_severe_finding_is_first_and_omitted_sentences_are_counted() -> None:
     disks = {f"disk./mnt/{n}.sizeBytes": SILENT_MOUNT for n in range(7)}
-    findings = findings_of(changed({"os.pendingReboot": True, **disks, "browser.online": False}))
+    findings = findings_of(
+        report_with({"os.pendingReboot": True, **disks, "browser.online": False})
+    )
     assert [finding.code for finding in findings] == [
         "kiosk-offline",
         "disk-silent",
@@ -760,12 +764,12 @@ def test_findings_explained_by_another_finding_are_left_out() -> None:
         "network.service.error": "Network is unreachable",
         "network.dnsServers": NO_NAME_SERVER,
     }
-    assert [finding.code for finding in findings_of(changed(offline))] == ["no-dhcp-answer"]
+    assert [finding.code for finding in findings_of(report_with(offline))] == ["no-dhcp-answer"]
     on_cable = {**offline, "enp1s0 interface.up": True, "network.dnsServers": ("192.168.1.1",)}
-    codes = [finding.code for finding in findings_of(changed(on_cable))]
+    codes = [finding.code for finding in findings_of(report_with(on_cable))]
     assert codes == ["kiosk-offline", "no-dhcp-answer", "service-unreachable"]
     down = {**offline, "wlo1 interface.addresses": ()}
-    assert [finding.code for finding in findings_of(changed(down))] == ["no-network"]
+    assert [finding.code for finding in findings_of(report_with(down))] == ["no-network"]
 
 
 def test_explained_by_contains_only_codes_of_existing_rules() -> None:
@@ -787,7 +791,7 @@ def test_findings_of_hostile_snapshots_are_plain_and_short() -> None:
     findings = list(findings_of(hostile_application()))
     for text in HOSTILE_STRINGS:
         refused: Changes = {"network.service.reachable": False, "network.service.error": text}
-        findings += findings_of(changed(refused))
+        findings += findings_of(report_with(refused))
     assert len(findings) >= len(HOSTILE_STRINGS)
     for finding in findings:
         for sentence in finding.sentences:
@@ -802,9 +806,9 @@ def keys_of(fact: str) -> list[str]:
         return [f"{link.id} {fact}" for link in snapshot.interfaces]
     if fact.startswith("bluetooth."):
         return [
-            f"{thing.id} {fact}"
-            for thing in snapshot.peripherals
-            if thing.id.startswith("bluetooth-")
+            f"{peripheral.id} {fact}"
+            for peripheral in snapshot.peripherals
+            if peripheral.id.startswith("bluetooth-")
         ]
     return [fact]
 
@@ -828,12 +832,12 @@ VALUES = (
 def test_rules_accept_a_value_of_each_type_of_any_fact(fact: str) -> None:
     for key in keys_of(fact):
         for value in (True, False, 0, -1, 10**30, 0.5, "", "x", (), ("x",)):
-            for finding in findings_of(changed({key: value})):
+            for finding in findings_of(report_with({key: value})):
                 assert all(finding.sentences)
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=12))
 @settings(max_examples=examples(60))
 def test_rules_accept_any_values_of_several_facts(facts: Changes) -> None:
-    for finding in findings_of(changed(facts)):
+    for finding in findings_of(report_with(facts)):
         assert all(finding.sentences)

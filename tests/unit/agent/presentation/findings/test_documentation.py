@@ -36,7 +36,7 @@ def with_italic_placeholders(template: str) -> str:
 
 
 @pytest.mark.parametrize("rules", [APPLICATION_RULES, NETWORK_RULES])
-def test_page_lists_each_rule(rules: tuple[AnyRule, ...]) -> None:
+def test_the_page_findings_lists_each_rule(rules: tuple[AnyRule, ...]) -> None:
     assert rows_of(rules) in (ROOT / "docs/findings.md").read_text()
 
 

@@ -7,6 +7,7 @@ import pytest
 from agent.presentation.findings.findings import findings_of
 from agent.presentation.headline import headline_of
 from agent.wire.payloads.network import MapHost, NetworkPayload
+from agent.wire.vocabulary import BrowserFieldKey
 from collectors.application.registry import sources_for
 from collectors.contract import ApplicationJob
 from tests.fixtures.healthy import HEALTHY, healthy
@@ -28,7 +29,7 @@ def test_snapshots_of_healthy_machines_have_every_key(name: str) -> None:
     reported = {field.key for field in payload.snapshot.fields}
     sources = sources_for(PLATFORMS[name], ApplicationJob(5))
     assert {key for source in sources if not source.in_browser for key in source.keys} <= reported
-    assert len(payload.browser_fields) == 34
+    assert {field.key for field in payload.browser_fields} == set(BrowserFieldKey.__args__)
     assert sum(field.status == "available" for field in payload.snapshot.fields) > 90
 
 

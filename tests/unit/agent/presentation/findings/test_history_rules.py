@@ -5,7 +5,7 @@ from datetime import timedelta
 from agent.presentation.findings.findings import findings_of
 from agent.wire.payloads.history import History, Incident
 from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, incident
-from tests.unit.agent.presentation.findings.changed import Changes, changed, with_record
+from tests.unit.agent.presentation.findings.changed_report import Changes, report_with, with_record
 
 HOUR = timedelta(hours=1)
 WIFI: Changes = {"enp1s0 interface.type": "wifi"}
@@ -80,4 +80,4 @@ def test_malformed_lines_are_ignored() -> None:
         "history.recent": ("<script>", ""),
         "history.hours": ("2026-11-22T19+01:00: provider-down 99999 s, \x1b[31m",),
     }
-    assert {finding.code for finding in findings_of(changed(malformed))} == set()
+    assert {finding.code for finding in findings_of(report_with(malformed))} == set()

@@ -185,7 +185,7 @@ def test_every_kind_has_a_label_an_icon_and_a_colour() -> None:
     assert set(KIND_LABELS) == set(HOST_KINDS) == set(NEAREST_FIRST)
     for kind in HOST_KINDS:
         assert f'id="icon-{kind}"' in icons
-        assert styles.count(f"--{kind}: #") == 2
+        assert styles.count(f"--{kind}: #") == 2, "a light and a dark page need a colour each"
 
 
 def kind_with(

@@ -1,3 +1,5 @@
+"""Tests of the makers of network devices, which are looked up by MAC address."""
+
 import datetime
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests of the sentence about the printers of a network report."""
+
 import pytest
 
 from agent.presentation.hosts.printers import printers_verdict
@@ -7,11 +9,18 @@ from tests.unit.agent.presentation.hosts.test_rows import endpoint, venue, with_
 
 
 def test_discovered_printers_are_named() -> None:
-    def printer(tail: int, model: str | None, name: str | None = None) -> tuple[MapHost, Endpoint]:
-        return with_mac(host(tail, name, 9100), None), endpoint(9100, "x", model, ("scan",), tail)
+    def printer(
+        last_byte: int, model: str | None, name: str | None = None
+    ) -> tuple[MapHost, Endpoint]:
+        return with_mac(host(last_byte, name, 9100), None), endpoint(
+            9100, "x", model, ("scan",), last_byte
+        )
 
     def verdict_of(*printers: tuple[MapHost, Endpoint]) -> str:
-        payload = venue(*(p[0] for p in printers), endpoints=tuple(p[1] for p in printers))
+        payload = venue(
+            *(lan_host for lan_host, _ in printers),
+            endpoints=tuple(printer_endpoint for _, printer_endpoint in printers),
+        )
         return printers_verdict(payload)[0]
 
     kitchen, bar = printer(50, "TM-T88VI"), printer(51, None, "bar")
@@ -27,15 +36,15 @@ def test_discovered_printers_are_named() -> None:
     )
 
 
-@pytest.mark.parametrize("elsewhere", ["192.168.15.3", "10.0.0.51", "fe80::51"])
+@pytest.mark.parametrize("other_address", ["192.168.15.3", "10.0.0.51", "fe80::51"])
 def test_an_address_is_shortened_only_if_it_is_in_the_network_of_the_first_address(
-    elsewhere: str,
+    other_address: str,
 ) -> None:
     hosts = (host(50, "kitchen", 9100), host(51, "bar", 9100))
-    hosts = (hosts[0], hosts[1].model_copy(update={"address": elsewhere}))
-    assert printers_verdict(venue(*hosts))[0].endswith(f", bar at {elsewhere}.")
+    hosts = (hosts[0], hosts[1].model_copy(update={"address": other_address}))
+    assert printers_verdict(venue(*hosts))[0].endswith(f", bar at {other_address}.")
     hosts = (hosts[0].model_copy(update={"address": "fe80::50"}), hosts[1])
-    assert printers_verdict(venue(*hosts))[0].endswith(f", bar at {elsewhere}.")
+    assert printers_verdict(venue(*hosts))[0].endswith(f", bar at {other_address}.")
 
 
 def test_the_printers_verdict_counts_configured_printers() -> None:

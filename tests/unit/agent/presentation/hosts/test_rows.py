@@ -1,3 +1,5 @@
+"""Tests of the rows of a report's list of hosts."""
+
 import pytest
 
 from agent.presentation.hosts.makers import registry
@@ -20,10 +22,10 @@ def endpoint(
     label: str,
     model: str | None = None,
     by: tuple[DiscoverySource, ...] = ("mdns", "scan"),
-    tail: int = 7,
+    last_byte: int = 7,
 ) -> Endpoint:
     return Endpoint(
-        address=f"192.168.1.{tail}", host="x", port=port, label=label, model=model,
+        address=f"192.168.1.{last_byte}", host="x", port=port, label=label, model=model,
         discovered_by=by, status="reachable", mac_address=None, matched_printer_ids=(),
     )  # fmt: skip
 
@@ -166,8 +168,8 @@ def test_recognisable_hosts_are_listed_first() -> None:
         host(52, "x", sources=("local",)),
     ]
     first, folded = by_interest(host_rows(venue(*hosts)))
-    tails = [row.address.rpartition(".")[2] for row in first]
-    assert tails[:5] == ["52", "51", "50", "60", "100"]
+    last_bytes = [row.address.rpartition(".")[2] for row in first]
+    assert last_bytes[:5] == ["52", "51", "50", "60", "100"]
     assert (len(first), len(folded)) == (FIRST_MIN, len(hosts) - FIRST_MIN)
     first, folded = by_interest(host_rows(venue(*(host(n, f"name-{n}") for n in range(200)))))
     assert (len(first), len(folded)) == (FIRST_MAX, 200 - FIRST_MAX)

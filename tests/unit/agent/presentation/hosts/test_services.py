@@ -1,3 +1,5 @@
+"""Tests of how the services of a host are described."""
+
 import pytest
 
 from agent.presentation.hosts.services import SERVICES_LISTED_MAX, describe_services

@@ -24,7 +24,7 @@ from tests.unit.agent.histories import (
     incident,
     unfinished,
 )
-from tests.unit.agent.presentation.findings.changed import Changes, changed, with_record
+from tests.unit.agent.presentation.findings.changed_report import Changes, report_with, with_record
 
 CSS = (ROOT / "agent/presentation/page/templates/report.css").read_text()
 
@@ -168,7 +168,7 @@ def test_untrusted_lines_are_plain_and_the_drawing_is_small() -> None:
         "history.incidents7d": 10**17,
         "history.downtimeSeconds7d": -1,
     }
-    payload = changed(untrusted)
+    payload = report_with(untrusted)
     section = section_of(payload)
     assert "<script>" not in section
     assert "<b>" not in section

@@ -38,7 +38,7 @@ ATTRIBUTES = {
     *("aria-label", "viewbox", "width", "height", "id", "d", "points", "x1", "y1", "x2", "y2"),
     *("cx", "cy", "r", "x", "y", "transform", "href", "tabindex"),
 }
-VOID = frozenset({"meta"})
+VOID_ELEMENTS = frozenset({"meta"})
 EVERY_PAYLOAD = (
     small_venue(),
     large_venue(),
@@ -69,7 +69,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.add(tag)
         self._read_attributes(dict(attrs))
-        if tag not in VOID:
+        if tag not in VOID_ELEMENTS:
             self._open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -164,6 +164,7 @@ def test_a_page_of_a_large_venue_folds_less_important_hosts() -> None:
 
 def test_a_host_is_displayed_with_its_model_maker_and_services() -> None:
     text = " ".join(" ".join(Page(report_page(small_venue())).data).split())
+    # After the name of the host comes the class of the next element, which is "what".
     for displayed in ("screen or kiosk · Chromecast · Seiko Epson", "plays casts (8008)"):
         assert displayed in text.partition("Menu board what")[2][:100]
 

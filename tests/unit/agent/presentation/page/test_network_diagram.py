@@ -1,3 +1,5 @@
+"""Tests of which hosts the network map shows, and how."""
+
 import pytest
 
 from agent.presentation.page.network_diagram import (
@@ -51,7 +53,7 @@ def test_printers_are_marked_and_labelled_with_their_names() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_two_printers_with_equal_shortened_names_the_worse_is_displayed(order: int) -> None:
+def test_the_worse_of_two_printers_with_equal_shortened_names_is_displayed(order: int) -> None:
     venue = small_venue()
     printers = [
         printer.model_copy(update={"name": "x" * 500 + printer.name})

@@ -1,3 +1,5 @@
+"""Tests of the positions of boxes and dots on the network map."""
+
 import math
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests of texts that are shortened or wrapped to fit into the network map."""
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -34,6 +36,7 @@ def test_wrapped_lines_fit_and_mark_omitted_text_with_an_ellipsis(text: str, wid
     ],
 )
 def test_labels_of_the_map_are_wrapped(text: str, lines: tuple[str, ...]) -> None:
+    # the width of the text in a box of the map, and the font size of a name
     assert wrap(text, 109, 12.5) == lines
 
 

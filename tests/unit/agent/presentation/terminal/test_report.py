@@ -24,6 +24,7 @@ from tests.fixtures.payloads import (
 from tests.sizes import examples
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
+"""A control sequence that sets colours (SGR in ECMA-48)."""
 EVERY_PAYLOAD = (
     small_venue(),
     large_venue(),

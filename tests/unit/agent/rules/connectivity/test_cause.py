@@ -16,10 +16,10 @@ from agent.rules.connectivity.cause import (
 )
 
 LINK = LinkState("eth0", True, ("192.168.1.20",), True, "192.168.1.1")
-NEAR = NameServer("192.168.1.1", "answer", is_local=True)
-FAR = NameServer("9.9.9.9", "answer", is_local=False)
-WORKING = Sample(LINK, gateway_answers=True, name_servers=(NEAR,), service="connected")
-LOST = replace(WORKING, service="silent")
+LOCAL_SERVER = NameServer("192.168.1.1", "answer", is_local=True)
+REMOTE_SERVER = NameServer("9.9.9.9", "answer", is_local=False)
+WORKING = Sample(LINK, gateway_answers=True, name_servers=(LOCAL_SERVER,), service="connected")
+SERVICE_SILENT = replace(WORKING, service="silent")
 
 
 def test_a_working_path_has_no_cause() -> None:
@@ -30,24 +30,42 @@ def test_a_working_path_has_no_cause() -> None:
 @pytest.mark.parametrize(
     ("sample", "cause"),
     [
-        (replace(LOST, link=replace(LINK, has_link=False, addresses=())), "link-down"),
-        (replace(LOST, link=replace(LINK, addresses=())), "no-address"),
-        (replace(LOST, conflicting_address="192.168.1.20"), "address-conflict"),
-        (replace(LOST, link=replace(LINK, has_route=False, gateway=None)), "gateway-silent"),
-        (replace(LOST, gateway_answers=False), "gateway-silent"),
-        (replace(LOST, name_servers=(FAR,)), "service-down"),
-        (replace(LOST, name_servers=(replace(NEAR, can_forward=True),)), "service-down"),
-        (replace(LOST, name_servers=(replace(NEAR, can_forward=False),)), "provider-down"),
-        (replace(LOST, name_servers=(replace(NEAR, answer="silent"),)), "provider-down"),
-        (replace(LOST, name_servers=(replace(NEAR, answer="failure"),)), "provider-down"),
-        (replace(LOST, name_servers=(), service="unreachable"), "provider-down"),
-        (replace(LOST, name_servers=()), "unreachable"),
-        (LOST, "unreachable"),
-        (replace(LOST, link=LinkState(), gateway_answers=None, name_servers=()), "unreachable"),
-        (replace(LOST, is_service_local=True, gateway_answers=False), "service-down"),
+        (replace(SERVICE_SILENT, link=replace(LINK, has_link=False, addresses=())), "link-down"),
+        (replace(SERVICE_SILENT, link=replace(LINK, addresses=())), "no-address"),
+        (replace(SERVICE_SILENT, conflicting_address="192.168.1.20"), "address-conflict"),
+        (
+            replace(SERVICE_SILENT, link=replace(LINK, has_route=False, gateway=None)),
+            "gateway-silent",
+        ),
+        (replace(SERVICE_SILENT, gateway_answers=False), "gateway-silent"),
+        (replace(SERVICE_SILENT, name_servers=(REMOTE_SERVER,)), "service-down"),
+        (
+            replace(SERVICE_SILENT, name_servers=(replace(LOCAL_SERVER, can_forward=True),)),
+            "service-down",
+        ),
+        (
+            replace(SERVICE_SILENT, name_servers=(replace(LOCAL_SERVER, can_forward=False),)),
+            "provider-down",
+        ),
+        (
+            replace(SERVICE_SILENT, name_servers=(replace(LOCAL_SERVER, answer="silent"),)),
+            "provider-down",
+        ),
+        (
+            replace(SERVICE_SILENT, name_servers=(replace(LOCAL_SERVER, answer="failure"),)),
+            "provider-down",
+        ),
+        (replace(SERVICE_SILENT, name_servers=(), service="unreachable"), "provider-down"),
+        (replace(SERVICE_SILENT, name_servers=()), "unreachable"),
+        (SERVICE_SILENT, "unreachable"),
+        (
+            replace(SERVICE_SILENT, link=LinkState(), gateway_answers=None, name_servers=()),
+            "unreachable",
+        ),
+        (replace(SERVICE_SILENT, is_service_local=True, gateway_answers=False), "service-down"),
         (replace(WORKING, service="refused"), "service-down"),
         (
-            replace(WORKING, name_servers=(replace(NEAR, answer="silent"),)),
+            replace(WORKING, name_servers=(replace(LOCAL_SERVER, answer="silent"),)),
             "name-servers-silent",
         ),
         (
@@ -65,10 +83,10 @@ def test_the_nearest_failing_part_is_the_cause(sample: Sample, cause: str) -> No
 
 
 def test_the_evidence_contains_a_name_server_that_fails_only_for_the_name_of_the_service() -> None:
-    failing = replace(NEAR, answer="failure", can_forward=True)
-    diagnosis = diagnose(replace(LOST, name_servers=(failing,)))
+    failing = replace(LOCAL_SERVER, answer="failure", can_forward=True)
+    diagnosis = diagnose(replace(SERVICE_SILENT, name_servers=(failing,)))
     assert diagnosis is not None
-    assert f"name server {NEAR.address} answers, the service does not" in diagnosis.evidence
+    assert f"name server {LOCAL_SERVER.address} answers, the service does not" in diagnosis.evidence
 
 
 @pytest.mark.parametrize(
@@ -85,22 +103,22 @@ def test_the_evidence_contains_a_name_server_that_fails_only_for_the_name_of_the
 def test_a_name_server_that_answers_with_an_error_is_not_called_silent(
     answers: tuple[NameServerAnswer, ...], evidence: str
 ) -> None:
-    servers = tuple(replace(NEAR, answer=answer) for answer in answers)
+    servers = tuple(replace(LOCAL_SERVER, answer=answer) for answer in answers)
     diagnosis = diagnose(replace(WORKING, name_servers=servers))
     assert diagnosis is not None
     assert diagnosis.evidence == f"{evidence}, but the network works"
-    without_service = diagnose(replace(LOST, gateway_answers=None, name_servers=servers))
+    without_service = diagnose(replace(SERVICE_SILENT, gateway_answers=None, name_servers=servers))
     assert without_service is not None
     last = " and the service" if answers[-1] == "silent" else " and no answer from the service"
     assert without_service.evidence == f"{evidence}{last}"
 
 
 def test_one_silent_name_server_of_two_is_no_interruption() -> None:
-    servers = (replace(NEAR, answer="silent"), FAR)
+    servers = (replace(LOCAL_SERVER, answer="silent"), REMOTE_SERVER)
     assert diagnose(replace(WORKING, name_servers=servers)) is None
 
 
-def test_nothing_is_known_before_the_service_was_tried() -> None:
+def test_there_is_no_cause_before_the_service_was_tried() -> None:
     assert diagnose(Sample(LINK)) is None
 
 

@@ -97,6 +97,7 @@ def test_probes_slow_down_in_a_long_interruption() -> None:
     while at < AT + timedelta(hours=2):
         pauses.append(pace.pause_s(at, AT))
         at += timedelta(seconds=pauses[-1])
+    # 5 s in the first 5 minutes, 10 s until the end of the first hour, then 60 s
     assert (pauses.count(5.0), pauses.count(10.0), pauses.count(60.0)) == (60, 330, 60)
 
 

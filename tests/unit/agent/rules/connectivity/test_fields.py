@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-from agent.rules.connectivity.fields import history_fields, missing_history_fields
+from agent.rules.connectivity.fields import LINES_MAX, history_fields, missing_history_fields
 from agent.rules.connectivity.figures import hour_rows
 from agent.rules.reports.sealing import shrink
 from agent.wire.payloads.application import SnapshotField
@@ -69,7 +69,7 @@ def test_lines_are_parsed_and_newest_first() -> None:
     ]
     lines = texts(History(SINCE, tuple(reversed(many))), "history.recent")
     parsed = [parse_incident(line) for line in lines]
-    assert parsed == many[:32]
+    assert parsed == many[:LINES_MAX]
     events, hours = (texts(bad_venue(), f"history.{name}") for name in ("events", "hours"))
     assert events
     assert all(map(parse_event, events))

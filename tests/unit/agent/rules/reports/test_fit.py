@@ -1,3 +1,5 @@
+"""Tests of texts and lists that are cut to the limits of the contract."""
+
 import unicodedata
 
 import pytest

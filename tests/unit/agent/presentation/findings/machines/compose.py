@@ -120,7 +120,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine. ``what`` describes it, and is the id of its test.
+    """A machine. Its description is the id of its test.
 
     Attributes:
         commands: a word of a command, and the command's output, or None if the command fails.
@@ -141,7 +141,7 @@ class Machine:
         answers: what the network printers answer.
     """
 
-    what: str
+    description: str
     platform: str = "linux"
     files: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str | None] = field(default_factory=dict)
@@ -168,14 +168,14 @@ class Machine:
     scan: SourceState = SCANNED
     is_cancelled: bool = False
 
-    def but(self, what: str, **changes: Any) -> "Machine":
+    def vary(self, description: str, **changes: Any) -> "Machine":
         """Return this machine with ``changes``. Files, commands and units are added to its own."""
         for name in {"files", "commands", "units"} & changes.keys():
             changes[name] = {**getattr(self, name), **changes[name]}
-        return replace(self, what=what, **changes)
+        return replace(self, description=description, **changes)
 
 
-class Finished(io.BytesIO):
+class EndedProgram(io.BytesIO):
     """A program that has ended, with its output."""
 
     def __init__(self, data: str, error: str = "") -> None:
@@ -201,7 +201,7 @@ def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[F
     snapshot = collector.take_snapshot(sources_of(machine, root), 3600, RecordingRun())
     snapshot = replace(snapshot, started_at=STARTED_AT)
     job = NetworkJob(devices=machine.devices)
-    network = facts_of(collected(machine), job, cancelled=machine.is_cancelled, final=True)
+    network = facts_of(collected_facts(machine), job, cancelled=machine.is_cancelled, final=True)
     return (
         *findings_of(application_report(snapshot, machine.agent, context)),
         *findings_of(network_report(network, job, context)),
@@ -235,7 +235,7 @@ def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
             wait=lambda _: None,
         ),
         "watched-devices": watched_devices.read_watched_devices.bind(
-            job, answers=lambda *_: Answers(macs_of(machine), silent_at(machine))
+            job, answers=lambda *_: Answers(macs_of(machine), silent_addresses(machine))
         ),
         "print queues": print_queues.read_print_queues.bind(lambda *given: cups(machine, *given)),
     }
@@ -249,7 +249,7 @@ def macs_of(machine: Machine) -> dict[str, str | None]:
     return {host.address: host.mac_address for host in hosts}
 
 
-def silent_at(machine: Machine) -> frozenset[str]:
+def silent_addresses(machine: Machine) -> frozenset[str]:
     """Return the addresses of watched devices that do not answer."""
     return frozenset(d.address for d in machine.devices if d.address) - macs_of(machine).keys()
 
@@ -265,6 +265,7 @@ def samples(machine: Machine) -> Iterator[processes.Sample]:
 
 
 def cups(machine: Machine, request: bytes, _: float) -> ipp.Response:
+    """Reply to a query for queues or jobs as the spooler of the machine does."""
     if machine.queues is None:
         raise NotRunning(is_socket_there=False)
     is_jobs = request[2:4] == ipp.GET_JOBS.to_bytes(2)
@@ -308,7 +309,7 @@ def files_of(machine: Machine) -> Iterator[tuple[str, str]]:
 def fake_programs(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     """Replace the programs of the system by their outputs."""
 
-    def start(arguments: tuple[str, ...], _: object = None, **__: object) -> Finished:
+    def start(arguments: tuple[str, ...], _: object = None, **__: object) -> EndedProgram:
         line = " ".join(arguments)
         if "-EncodedCommand" in arguments:
             line = base64.b64decode(arguments[-1]).decode("utf-16-le")
@@ -316,17 +317,17 @@ def fake_programs(machine: Machine, patch: pytest.MonkeyPatch) -> None:
             return df(machine, arguments[-1])
         if "ListUnitsByNames" in line and machine.units:
             rows = [[name, "", "loaded", unit[0], "sub"] for name, unit in machine.units.items()]
-            return Finished(json.dumps({"data": [rows]}))
+            return EndedProgram(json.dumps({"data": [rows]}))
         for name, (_, start_type, restarts) in machine.units.items():
             if arguments[0] == "busctl" and name.partition(".")[0].replace("-", "_2d") in line:
                 known = {"UnitFileState": {"data": start_type}, "NRestarts": {"data": restarts}}
-                return Finished(json.dumps({"data": [known]}))
+                return EndedProgram(json.dumps({"data": [known]}))
         output = next((out for word, out in machine.commands.items() if word in line), None)
         if output is None:
-            return Finished("", f"{arguments[0]}: is not provided by any .service files")
-        return Finished(output)
+            return EndedProgram("", f"{arguments[0]}: is not provided by any .service files")
+        return EndedProgram(output)
 
-    def output_of(process: Finished, *_: object) -> run_command.Output:
+    def output_of(process: EndedProgram, *_: object) -> run_command.Output:
         return run_command.Output(process.returncode, process.read(), process.stderr.read())
 
     for module in (run_command, disk_space):
@@ -334,13 +335,16 @@ def fake_programs(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(run_command, "output_of", output_of)
 
 
-def df(machine: Machine, path: str) -> Finished:
+def df(machine: Machine, path: str) -> EndedProgram:
+    """Return the output of the program df for one file system."""
     disk = next(disk for disk in machine.disks if disk.path == path)
     if disk.df.startswith("df:"):
-        return Finished("", disk.df)
+        return EndedProgram("", disk.df)
     size, free = round(disk.size * 1024**2), round(disk.free * 1024**2)
     line = f"{disk.device} {size} {size - free} {free} {100 - 100 * free // (size or 1)}% {path}"
-    return Finished(f"Filesystem 1024-blocks Used Available Capacity Mounted on\n{disk.df or line}")
+    return EndedProgram(
+        f"Filesystem 1024-blocks Used Available Capacity Mounted on\n{disk.df or line}"
+    )
 
 
 def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
@@ -456,7 +460,7 @@ class Session:
 # ------------------------------------------------------------------ the network
 
 
-def collected(machine: Machine) -> CollectedFacts:
+def collected_facts(machine: Machine) -> CollectedFacts:
     """Return what the network collector collects."""
     local = LocalNetwork(local_interfaces(machine))
     result = CollectedFacts(STARTED_AT, machine.platform, "12", local)
@@ -469,7 +473,7 @@ def collected(machine: Machine) -> CollectedFacts:
     result.scan = ScanResult(hosts, machine.scan)
     result.mdns = replace(result.mdns, state=SourceState("succeeded"))
     result.known = machine.printers
-    result.device_answers = DeviceAnswers(silent=silent_at(machine))
+    result.device_answers = DeviceAnswers(silent=silent_addresses(machine))
     result.enrichment = Enrichment(machine.answers)
     return result
 

@@ -80,12 +80,12 @@ LINUX = Machine(
     queues=(queue("bar"), queue("kitchen")),
     watched={"pos-till": 0.4},
 )
-KIOSK = LINUX.but("a kiosk with Chromium", kiosk={
+KIOSK = LINUX.vary("a kiosk with Chromium", kiosk={
     **PAGE, "browser.online": True, "browser.visibility": "visible",
     "browser.heapUsedBytes": 40_000_000, "browser.heapLimitBytes": 2_172_649_472,
     "browser.originUsageBytes": 9_000_000, "browser.originQuotaBytes": 90_000_000_000,
 })  # fmt: skip
-PI = LINUX.but(
+PI = LINUX.vary(
     "a Raspberry Pi 4 with a memory card",
     files={
         "proc/device-tree/model": "Raspberry Pi 4 Model B Rev 1.5\0",
@@ -166,7 +166,7 @@ BAR = KnownPrinter("bar", "Bar", "network", "cups", "192.168.1.77:9100", "192.16
                    ("192.168.1.77",), 9100)  # fmt: skip
 
 HEALTHY: tuple[Machine, ...] = (
-    LINUX.but("a till whose connection was never interrupted", agent=tuple(history_fields(
+    LINUX.vary("a till whose connection was never interrupted", agent=tuple(history_fields(
         good_venue(), datetime.fromisoformat(STARTED_AT), UTC))),
     LINUX,
     KIOSK,
@@ -174,116 +174,116 @@ HEALTHY: tuple[Machine, ...] = (
     WINDOWS,
     MAC,
     # -------------------------------------------------------------- servers
-    LINUX.but("a server whose management controller is a USB interface", links=(LOOPBACK, CABLE,
+    LINUX.vary("a server whose management controller is a USB interface", links=(LOOPBACK, CABLE,
         BMC), queues=None, watched={}),
-    LINUX.but("a server with unconnected inputs (nct6779) and a hot second sensor of its NVMe",
+    LINUX.vary("a server with unconnected inputs (nct6779) and a hot second sensor of its NVMe",
         files=sensors(("coretemp Package id 0", 61, 100), ("nct6779 AUXTIN0", 121, 0),
         ("nct6779 AUXTIN3", 127, 0), ("nvme Sensor 2", 96.9, 65261.9))),
-    LINUX.but("a Threadripper, whose Tctl is 27 degrees above its temperature",
+    LINUX.vary("a Threadripper, whose Tctl is 27 degrees above its temperature",
         files={**sensors(("k10temp Tctl", 92.4, 0)), "sys/class/hwmon/hwmon0/temp2_label": "Tdie",
         "sys/class/hwmon/hwmon0/temp2_input": "65400"}),
-    LINUX.but("a virtualisation host with ZFS, a bridge and the file system of its cluster",
+    LINUX.vary("a virtualisation host with ZFS, a bridge and the file system of its cluster",
         links=(LOOPBACK, Link("eno1", kind="ethernet"), Link("tap100i0", kind="1", speed=10),
         Link("vmbr0", ("192.168.1.5/24",), "192.168.1.1", "1 bridge")),
         disks=(Disk("/", "zfs", 400, 300, "rpool/ROOT/pve-1", "rw,xattr"),
         Disk("/rpool/data", "zfs", 300, 300, "rpool/data"),
         Disk("/etc/pve", "fuse", 0.125, 0.124, "/dev/fuse", "rw,user_id=0,allow_other"))),
-    LINUX.but("a container host: overlays of containers on its disk, bridges and veth pairs",
+    LINUX.vary("a container host: overlays of containers on its disk, bridges and veth pairs",
         links=(LOOPBACK, CABLE, Link("docker0", ("172.17.0.1/16",), kind="1 bridge"),
         Link("veth1@if5", ("fe80::9/64",), kind="1 veth", speed=10000)), disks=(ROOT,
         Disk(f"{LAYER}/merged", "overlay", 230, 160, "overlay", OVERLAY))),
     # -------------------------------------------------------------- virtual machines, containers
-    LINUX.but("a VMware guest, whose tools set its clock and mount an empty file system",
+    LINUX.vary("a VMware guest, whose tools set its clock and mount an empty file system",
         files={"proc/812/comm": "vmtoolsd\n"}, clock=UNSYNCHRONISED, disks=(ROOT,
         Disk("/run/vmblock-fuse", "fuse.vmware-vmblock", device="vmware-vmblock",
         options="rw,user_id=0,allow_other", df="vmware-vmblock 0 0 0 - /run/vmblock-fuse"))),
-    LINUX.but("a Hyper-V guest",
+    LINUX.vary("a Hyper-V guest",
         files={"sys/bus/vmbus/devices/a/class_id": "{9527e630-d0ae-497b-adce-e80ab0175caf}\n"},
         clock=UNSYNCHRONISED),
-    LINUX.but("a VirtualBox guest behind NAT, where only the gateway answers",
+    LINUX.vary("a VirtualBox guest behind NAT, where only the gateway answers",
         files={"proc/900/comm": "VBoxService\n"}, clock=UNSYNCHRONISED, links=(LOOPBACK,
         Link("enp0s3", ("10.0.2.15/24",), "10.0.2.2")),
         lan=(host("10.0.2.2", 2, "enp0s3", open_ports=(53,)),)),
-    LINUX.but("a cloud server with a network of one address", links=(LOOPBACK,
+    LINUX.vary("a cloud server with a network of one address", links=(LOOPBACK,
         Link("ens4", ("10.132.0.2/32",), "10.132.0.1", speed=-1)), lan=(), queues=None, watched={}),
-    LINUX.but("an LXC container, whose host sets the clock without marking it as synchronised",
+    LINUX.vary("an LXC container, whose host sets the clock without marking it as synchronised",
         files={"run/systemd/container": "lxc\n"}, clock=UNSYNCHRONISED,
         units={"systemd-timesyncd.service": ("inactive", "enabled", 0)}, links=(LOOPBACK,
         Link("eth0", ("10.0.3.20/24",), "10.0.3.1", "1 veth", speed=10000)),
         disks=(Disk("/", "zfs", 90, 60, "tank/ct", "rw"),
         Disk("/var/lib/snapd/snap/core22/9", "fuse.snapfuse", 0.07, 0, "snapfuse", "ro,user_id=0")),
         queues=None),
-    LINUX.but("a Docker container", files={".dockerenv": ""}, clock=UNSYNCHRONISED, units={},
+    LINUX.vary("a Docker container", files={".dockerenv": ""}, clock=UNSYNCHRONISED, units={},
         queues=None,
         links=(LOOPBACK, Link("eth0", ("172.17.0.2/16",), "172.17.0.1", "1 veth", speed=10000)),
         disks=(Disk("/", "overlay", 230, 160, "overlay", OVERLAY),
         Disk("/etc/hosts", size=230, free=160)), lan=(host("172.17.0.1", 1),)),
-    LINUX.but("Windows Subsystem for Linux",
+    LINUX.vary("Windows Subsystem for Linux",
         files={"sys/bus/vmbus/devices/a/class_id": "{9527e630-d0ae-497b-adce-e80ab0175caf}\n"},
         clock=UNSYNCHRONISED, disks=(Disk("/", size=1007, free=900, device="/dev/sdd"),
         Disk("/usr/lib/wsl/drivers", "9p", 237, 90, "drivers", "ro,aname=drivers"))),
     # -------------------------------------------------------------- laptops, desktops
-    LINUX.but("a laptop on its battery, with Wi-Fi and an unplugged cable",
+    LINUX.vary("a laptop on its battery, with Wi-Fi and an unplugged cable",
         files={"proc/net/wireless": "a\nb\n wlan0: 0000   56.  -54.  -256        0      0\n",
         **supply("BAT0", capacity=64, status="Discharging", energy_full=41, energy_full_design=50),
         **supply("AC", type="Mains", online=0)}, battery=(0.64, False), links=(LOOPBACK,
         Link("eth0", is_up=False, speed=0), WIFI)),
-    LINUX.but("a desktop with a wireless mouse whose battery is nearly empty",
+    LINUX.vary("a desktop with a wireless mouse whose battery is nearly empty",
         files=supply("hidpp_battery_0", scope="Device", capacity=5, status="Discharging"),
         battery=(0.05, False)),
-    LINUX.but("a desktop with an AppImage, document portals and a user's cloud disk", disks=(ROOT,
+    LINUX.vary("a desktop with an AppImage, document portals and a user's cloud disk", disks=(ROOT,
         Disk("/tmp/.mount_TillX", "fuse.Till.AppImage", 0.1, 0, "Till", "ro,user_id=1000"),
         Disk("/run/user/1000/doc", "fuse", device="/dev/fuse", options="rw,user_id=1000",
         df="df: /run/user/1000/doc: Operation not permitted"),
         Disk("/run/user/1001/doc", "fuse.portal", 0, 0, "portal", "rw,user_id=1001"),
         Disk("/home/anna/cloud", "fuse.rclone", 15, 0, "cloud:", "rw,user_id=1000"))),
-    LINUX.but("a desktop with snaps", disks=(ROOT,
+    LINUX.vary("a desktop with snaps", disks=(ROOT,
         Disk("/snap/core22/1380", "squashfs", 0.07, 0, "/dev/loop3", "ro"),
         Disk("/snap/firefox/4259", "squashfs", 0.26, 0, "/dev/loop4", "ro"))),
-    LINUX.but("a desktop with network disks, one of them hidden by another mount", disks=(ROOT,
+    LINUX.vary("a desktop with network disks, one of them hidden by another mount", disks=(ROOT,
         Disk("/mnt/sales", "cifs", 900, 300, "//nas/sales", "rw,vers=3.1.1"),
         Disk("/mnt/nfs", "nfs4", 900, 300, "nas:/export"),
         Disk("/srv/old", device="/dev/sdb1", df="df: /srv/old: No such file or directory"))),
     # -------------------------------------------------------------- Raspberry Pi
-    PI.but("a Raspberry Pi with an overlay over its card",
+    PI.vary("a Raspberry Pi with an overlay over its card",
         disks=(Disk("/", "overlay", 0.45, 0.4, "overlay", "rw,lowerdir=/lower,upperdir=/upper/d"),
         Disk("/media/root-ro", size=29, free=20, device="/dev/mmcblk0p2", options="ro"))),
-    PI.but("a Raspberry Pi that is set up with a read-only card",
+    PI.vary("a Raspberry Pi that is set up with a read-only card",
         files={"sys/fs/ext4/mmcblk0p2/errors_count": "0\n"},
         disks=(Disk("/", size=29, free=20, device="/dev/mmcblk0p2", options="ro"),)),
-    PI.but("a Raspberry Pi Zero with compressed swap", memory=(0.42, 0.1, 0.42, 0.2),
+    PI.vary("a Raspberry Pi Zero with compressed swap", memory=(0.42, 0.1, 0.42, 0.2),
         watched={"pos-till": 0.1}),
     # -------------------------------------------------------------- clocks
-    LINUX.but("chrony without rtcsync", clock=UNSYNCHRONISED, files={"proc/812/comm": "chronyd\n",
+    LINUX.vary("chrony without rtcsync", clock=UNSYNCHRONISED, files={"proc/812/comm": "chronyd\n",
         "etc/chrony/chrony.conf": "pool a iburst\n"}),
-    LINUX.but("OpenNTPD", clock=UNSYNCHRONISED, files={"run/ntpd.sock": ""}),
-    LINUX.but("a firewall that only lets htpdate pass", clock=UNSYNCHRONISED,
+    LINUX.vary("OpenNTPD", clock=UNSYNCHRONISED, files={"run/ntpd.sock": ""}),
+    LINUX.vary("a firewall that only lets htpdate pass", clock=UNSYNCHRONISED,
         files={"proc/700/comm": "htpdate\n"}),
     # -------------------------------------------------------------- networks
-    LINUX.but("a till with PPPoE", links=(LOOPBACK, Link("eth0", ("192.168.1.20/24",)),
+    LINUX.vary("a till with PPPoE", links=(LOOPBACK, Link("eth0", ("192.168.1.20/24",)),
         Link("eth1", ("fe80::21/64",)),
         Link("ppp0", ("203.0.113.7/32",), "direct", "512", speed=0)),
         lan=(host("192.168.1.77", 77),)),
-    LINUX.but("a till with LTE, and a payment terminal at a slow cable of its own",
+    LINUX.vary("a till with LTE, and a payment terminal at a slow cable of its own",
         links=(LOOPBACK, Link("wwan0", ("10.64.3.9/30",), "direct", "65534", speed=0),
         Link("eth1", ("192.168.0.1/24",), speed=10, duplex=1)),
         lan=(host("192.168.0.2", 2, "eth1"),)),
-    LINUX.but("a food truck, where only the LTE router answers", lan=(host("192.168.1.1", 1),)),
-    LINUX.but("a till with a cable and Wi-Fi in one network", links=(LOOPBACK, CABLE, WIFI)),
-    LINUX.but("a server with two bonded cables", links=(LOOPBACK, Link("eno1"), Link("eno2"),
+    LINUX.vary("a food truck, where only the LTE router answers", lan=(host("192.168.1.1", 1),)),
+    LINUX.vary("a till with a cable and Wi-Fi in one network", links=(LOOPBACK, CABLE, WIFI)),
+    LINUX.vary("a server with two bonded cables", links=(LOOPBACK, Link("eno1"), Link("eno2"),
         Link("bond0", ("192.168.1.5/24",), "192.168.1.1", "1 bond", speed=2000))),
-    LINUX.but("a till with WireGuard, whose tunnel counts errors", links=(LOOPBACK, CABLE,
+    LINUX.vary("a till with WireGuard, whose tunnel counts errors", links=(LOOPBACK, CABLE,
         Link("wg0", ("10.9.0.4/32",), kind="65534", errors=90_000))),
-    LINUX.but("a network with IPv4 and IPv6, whose IPv6 router was not used lately",
+    LINUX.vary("a network with IPv4 and IPv6, whose IPv6 router was not used lately",
         links=(LOOPBACK,
         Link("eth0", ("192.168.1.20/24", "2001:db8::20/64"), "192.168.1.1 fe80::1")),
         lan=(host("192.168.1.1", 1, open_ports=(53,)), host("192.168.1.77", 77))),
-    LINUX.but("a network with IPv6 only", files={"etc/resolv.conf": "nameserver 2001:db8::1\n"},
+    LINUX.vary("a network with IPv6 only", files={"etc/resolv.conf": "nameserver 2001:db8::1\n"},
         links=(LOOPBACK, Link("eth0", ("2001:db8::20/64", "fe80::20/64"), "fe80::1")), lan=()),
-    LINUX.but("a till that is the access point of its tablets",
+    LINUX.vary("a till that is the access point of its tablets",
         files={"proc/net/wireless": "a\nb\n wlan0: 0000    0.  -256.  -256.       0      0\n"},
         links=(LOOPBACK, CABLE, Link("wlan0", ("10.42.0.1/24",), kind="wifi"))),
-    LINUX.but("printers that are low on supplies and do not use their Wi-Fi",
+    LINUX.vary("printers that are low on supplies and do not use their Wi-Fi",
         queues=(queue("bar", "media-low-warning", "wifi-not-configured-report"),
         queue("office", "toner-low-report", "cups-waiting-for-job-completed")), printers=(BAR,),
         lan=(host("192.168.1.1", 1), host("192.168.1.77", 77, open_ports=(9100, 631))),
@@ -291,19 +291,19 @@ HEALTHY: tuple[Machine, ...] = (
         state_reasons=("media-low-warning", "wifi-not-configured-report",
         "cups-waiting-for-job-completed")),)),
     # -------------------------------------------------------------- Windows, macOS
-    WINDOWS.but("Windows with the full recovery partition of its maker", disks=(*WINDOWS.disks,
+    WINDOWS.vary("Windows with the full recovery partition of its maker", disks=(*WINDOWS.disks,
         Disk("D:\\", "NTFS", 12, 0.9, options="rw,fixed", label="RECOVERY"))),
-    WINDOWS.but("a German Windows with a recovery partition", disks=(*WINDOWS.disks,
+    WINDOWS.vary("a German Windows with a recovery partition", disks=(*WINDOWS.disks,
         Disk("D:\\", "NTFS", 0.5, 0.01, options="rw,fixed", label="Wiederherstellung"),
         Disk("E:\\", "NTFS", 0.34, 0.02, options="rw,fixed", label="System-reserviert"))),
-    WINDOWS.but("a Windows server whose management controller is a slow USB interface",
+    WINDOWS.vary("a Windows server whose management controller is a slow USB interface",
         links=(*WINDOWS.links, Link("USB-NDIS", ("169.254.95.120/16",), speed=10, duplex=1))),
-    WINDOWS.but("a Windows till with a payment terminal at a slow cable of its own",
+    WINDOWS.vary("a Windows till with a payment terminal at a slow cable of its own",
         links=(*WINDOWS.links, Link("USB-NDIS", ("192.168.0.1/24",), speed=10, duplex=1))),
-    WINDOWS.but("Windows with an installation stick, a CD and a stopped time service",
+    WINDOWS.vary("Windows with an installation stick, a CD and a stopped time service",
         disks=(*WINDOWS.disks, Disk("F:\\", "FAT32", 7, 0.1, options="rw,removable"),
         Disk("G:\\", "CDFS", 4, 0, options="ro,cdrom")), commands={"w32tm": None}),
-    MAC.but("a MacBook with growing swap, a mounted image and an iPhone", memory=(8, 1.5, 3, 2.6),
+    MAC.vary("a MacBook with growing swap, a mounted image and an iPhone", memory=(8, 1.5, 3, 2.6),
         battery=(0.5, False), clock=UNSYNCHRONISED, disks=(*MAC.disks,
         Disk("/Volumes/Install", "hfs", 0.2, 0, options="ro,local"),
         Disk("/System/Volumes/VM", "apfs", 460, 190, options="rw,local")), links=(*MAC.links,
@@ -311,28 +311,30 @@ HEALTHY: tuple[Machine, ...] = (
 )  # fmt: skip
 
 
-class Broken(NamedTuple):
+class BrokenMachine(NamedTuple):
     """A broken machine, and the codes of the findings that it must have, separated by blanks."""
 
     codes: str
     machine: Machine
 
 
-def fault(codes: str, what: str, base: Machine = LINUX, **changes: Any) -> Broken:
-    return Broken(codes, base.but(what, **changes))
+def fault(codes: str, description: str, base: Machine = LINUX, **changes: Any) -> BrokenMachine:
+    """Return ``base`` with ``changes`` that must cause the findings ``codes``."""
+    return BrokenMachine(codes, base.vary(description, **changes))
 
 
-def page(codes: str, what: str, **values: object) -> Broken:
+def page(codes: str, description: str, **values: object) -> BrokenMachine:
     """Return a kiosk whose page differs from a healthy page in ``values``."""
-    return fault(codes, what, KIOSK, kiosk={**(KIOSK.kiosk or {}), **values})
+    return fault(codes, description, KIOSK, kiosk={**(KIOSK.kiosk or {}), **values})
 
 
-def printer(what: str, *reasons: str, **changes: object) -> Machine:
+def printer(description: str, *reasons: str, **changes: object) -> Machine:
     """Return a till with a network printer that reports ``reasons``."""
     answers = (Evidence("192.168.1.77", 9100, state="idle", queue="ipp/print",
                         state_reasons=reasons),)  # fmt: skip
     lan = (host("192.168.1.1", 1), host("192.168.1.77", 77, open_ports=(9100,)))
-    return LINUX.but(what, printers=(BAR,), answers=answers, lan=changes.pop("lan", lan), **changes)
+    lan = changes.pop("lan", lan)
+    return LINUX.vary(description, printers=(BAR,), answers=answers, lan=lan, **changes)
 
 
 def drive(health: str) -> dict[str, str]:
@@ -381,9 +383,9 @@ REFUSED: Final = ConnectionRefusedError(111, "Connection refused")
 NO_NAME: Final = socket.gaierror(-2, "Name or service not known")
 NO_TLS: Final = ssl.SSLError(1, "wrong version number")
 NO_TLS.reason = "WRONG_VERSION_NUMBER"
-OFF: Final = Link("eth0", is_up=False, speed=0)
+UNPLUGGED: Final = Link("eth0", is_up=False, speed=0)
 
-BROKEN: tuple[Broken, ...] = (
+BROKEN: tuple[BrokenMachine, ...] = (
     # -------------------------------------------------------------- disks
     fault("disk-full", "a full disk", disks=(Disk("/", size=100, free=0.4),)),
     fault("disk-full", "a Mac with a full disk", disks=(replace(MAC.disks[0], free=1),), base=MAC),
@@ -460,10 +462,11 @@ BROKEN: tuple[Broken, ...] = (
     fault("print-queue-stopped", "a paused queue", queues=(queue("bar", "paused", state=5),)),
     fault("print-queue-refusing", "a queue that rejects jobs",
         queues=(queue("bar", accepts=False),)),
-    *(Broken("print-queue-needs-attention", LINUX.but(f"a queue with {reason}",
+    *(BrokenMachine("print-queue-needs-attention", LINUX.vary(f"a queue with {reason}",
         queues=(queue("bar", reason),))) for reason in ("media-jam-error", "cover-open-warning",
         "toner-empty-error", "offline-report", "cups-missing-filter-warning")),
-    *(Broken("print-queue-needs-attention", WINDOWS.but(f"Windows with DetectedErrorState {error}",
+    *(BrokenMachine("print-queue-needs-attention", WINDOWS.vary(
+        f"Windows with DetectedErrorState {error}",
         commands={"Win32_Printer": sections(usb=[], bluetooth=[], jobs=[],
         printers=[{"Name": "Bar", "PrinterStatus": 3, "DetectedErrorState": error}])})) for error
         in (4, 7, 8)),
@@ -485,7 +488,7 @@ BROKEN: tuple[Broken, ...] = (
     fault("kiosk-no-screen", "a kiosk whose screen is off",
         files={"sys/class/drm/card0-HDMI-A-1/status": "disconnected\n"}, base=KIOSK),
     # -------------------------------------------------------------- network of the machine
-    fault("no-network", "an unplugged cable", links=(LOOPBACK, OFF), service=REFUSED),
+    fault("no-network", "an unplugged cable", links=(LOOPBACK, UNPLUGGED), service=REFUSED),
     fault("no-dhcp-answer", "a cable without DHCP", service=NO_NAME, lan=(), links=(LOOPBACK,
         Link("eth0", ("169.254.7.7/16",)))),
     fault("no-dhcp-answer", "a Wi-Fi without DHCP", links=(LOOPBACK, CABLE, replace(WIFI,
@@ -538,18 +541,19 @@ BROKEN: tuple[Broken, ...] = (
     fault("wifi-lost", "a Wi-Fi that was lost for an hour", links=(LOOPBACK, WIFI),
         agent=with_record("link-down", link="wlan0")),
     # -------------------------------------------------------------- watched devices
-    *(fault(code, f"a payment terminal that {what}", devices=(TERMINAL,),
-        lan=(host("192.168.1.1", 1), *lan)) for code, what, *lan in (
+    *(fault(code, f"a payment terminal that {problem}", devices=(TERMINAL,),
+        lan=(host("192.168.1.1", 1), *lan)) for code, problem, *lan in (
         ("device-absent", "is off"),
         ("device-moved", "got another address", host("192.168.1.61", 40)),
         ("device-replaced", "lost its address to a phone", host("192.168.1.40", 61)))),
     # -------------------------------------------------------------- network printers
-    *(Broken("printer-needs-attention", printer(f"a printer with {reason}", reason)) for reason
-        in ("media-empty-error", "media-jam-error", "cover-open-error", "door-open",
+    *(BrokenMachine("printer-needs-attention", printer(f"a printer with {reason}", reason))
+        for reason in ("media-empty-error", "media-jam-error", "cover-open-error", "door-open",
         "toner-empty-error", "marker-supply-empty-error", "output-area-full-warning",
         "input-tray-missing", "marker-waste-full", "opc-life-over", "other-error",
         "cutter-jam-error")),
-    Broken("printer-unreachable", printer("a printer that is off", lan=(host("192.168.1.1", 1),))),
-    Broken("printer-unreachable", printer("a printer whose port is closed",
+    BrokenMachine("printer-unreachable", printer("a printer that is off",
+        lan=(host("192.168.1.1", 1),))),
+    BrokenMachine("printer-unreachable", printer("a printer whose port is closed",
         lan=(host("192.168.1.1", 1), host("192.168.1.77", 77, refused_ports=(9100,))))),
 )  # fmt: skip

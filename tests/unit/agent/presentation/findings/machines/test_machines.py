@@ -8,10 +8,10 @@ import pytest
 
 from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES
 from tests.unit.agent.presentation.findings.machines.compose import Machine, findings
-from tests.unit.agent.presentation.findings.machines.table import BROKEN, HEALTHY, Broken
+from tests.unit.agent.presentation.findings.machines.table import BROKEN, HEALTHY, BrokenMachine
 
 
-@pytest.mark.parametrize("machine", HEALTHY, ids=lambda machine: machine.what)
+@pytest.mark.parametrize("machine", HEALTHY, ids=lambda machine: machine.description)
 def test_a_healthy_machine_has_no_problem_and_no_warning(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -19,9 +19,9 @@ def test_a_healthy_machine_has_no_problem_and_no_warning(
     assert [finding for finding in actual if finding.severity != "muted"] == []
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.machine.what)
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.machine.description)
 def test_a_broken_machine_has_exactly_the_findings_of_its_fault(
-    broken: Broken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    broken: BrokenMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     actual = findings(broken.machine, tmp_path, monkeypatch)
     codes = dict.fromkeys(finding.code for finding in actual if finding.severity != "muted")

@@ -1,4 +1,4 @@
-"""Computes the findings for collected facts."""
+"""Applies the rules of application reports to facts, and returns the sentences of the findings."""
 
 from agent.presentation.findings.findings import findings_of
 from agent.rules.reports.application import application_report
@@ -8,9 +8,9 @@ from collectors.contract import ApplicationFacts
 from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, environment, identity
 
 
-def judged(*readings: Reading) -> dict[str, tuple[str, ...]]:
+def sentences_by_rule(*readings: Reading) -> dict[str, tuple[str, ...]]:
     """Return the sentences of the findings by the code of their rule."""
-    return judged_facts(
+    return sentences_by_rule_of_facts(
         ApplicationFacts(
             started_at=FINISHED_AT,
             fields=tuple(field for reading in readings for field in reading.fields),
@@ -22,7 +22,8 @@ def judged(*readings: Reading) -> dict[str, tuple[str, ...]]:
     )
 
 
-def judged_facts(facts: ApplicationFacts) -> dict[str, tuple[str, ...]]:
+def sentences_by_rule_of_facts(facts: ApplicationFacts) -> dict[str, tuple[str, ...]]:
+    """Return the sentences of the findings by the code of their rule."""
     context = ReportContext(REPORT_ID, FINISHED_AT, identity(), environment())
     payload = application_report(facts, (), context)
     return {finding.code: finding.sentences for finding in findings_of(payload)}

@@ -29,7 +29,7 @@ Changes = Mapping[str, Value | Missing]
 """
 
 
-def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
+def report_with(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
     """Return the report of the machine ``name`` with ``changes``.
 
     Fields that the report does not have are added.
@@ -93,6 +93,6 @@ def with_record(history: History, more: Changes | None = None) -> ApplicationPay
         field.key: Missing(field.status, field.reason or "") if field.value is None else field.value
         for field in history_fields(history, NOW, ZoneInfo("Europe/Prague"))
     }
-    payload = changed({**fields, **(more or {})})
+    payload = report_with({**fields, **(more or {})})
     snapshot = payload.snapshot.model_copy(update={"collected_at": NOW.isoformat()})
     return payload.model_copy(update={"snapshot": snapshot})
