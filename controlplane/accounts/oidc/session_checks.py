@@ -81,7 +81,7 @@ def confirm(
 def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> None:
     """End a session whose user the provider refuses, and the user's OAuth grants.
 
-    Grants in other organizations than that of the session remain.
+    The user's grants in other organizations remain.
     """
     row = session.get(SignInSession, check.session_id, with_for_update=True)
     if row is None:
