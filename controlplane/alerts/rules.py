@@ -91,8 +91,8 @@ class ConditionState:
     Attributes:
         is_active: whether the condition is active. An evaluation that finds it unknown does not
             change this.
-        active_since: when the condition began (rule 1 above). None if it is inactive, or if an
-            evaluation has found it unknown before its alert fired.
+        active_since: when the condition began (rule 1 of the module). None if it is inactive, or if
+            an evaluation has found it unknown before its alert fired.
         inactive_since: only set while the alert is firing.
         changes: the times of the last four changes, oldest first.
     """

@@ -224,11 +224,11 @@ class RouteIdRequest(Exact):
     route_id: Annotated[str, Field(min_length=1, max_length=64), *STORABLE]
 
 
-class Removed(Tolerant):
+class RemoveReply(Tolerant):
     removed: bool
 
 
-class Queued(Tolerant):
+class RouteTestReply(Tolerant):
     """``notification_id`` names the delivery in the log."""
 
     notification_id: str
