@@ -31,7 +31,7 @@ const WORDS = {
   "support.confirm": "linked with support:", "support.disconnect": "unlinked from support:",
 };
 // The words for refused operations, instead of the words in `WORDS`.
-const TRIED = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
+const REFUSED_WORDS = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
 const CREDENTIALS = { session: "by a session", invitation: "by an invitation", pending_request: "by a pending request", oauth: "by a program" };
 // The sentences about these operations do not name the subject. Only "tried to join as" names it.
 const NAMELESS = new Set(["session.sign_in", "session.sign_out", "session.end", "session.choose_organization", "member.join"]);
@@ -83,8 +83,8 @@ const line = (each) => element("li", {},
       [credentialOf(each), each.address && `from ${each.address}`].filter(Boolean).join(" "))));
 
 function describe({ operation, outcome, subjectKind, subjectId, subjectName }) {
-  const words = (outcome === "refused" && TRIED[operation]) || WORDS[operation] || operation;
-  if (NAMELESS.has(operation) && words !== TRIED["member.join"]) return words;
+  const words = (outcome === "refused" && REFUSED_WORDS[operation]) || WORDS[operation] || operation;
+  if (NAMELESS.has(operation) && words !== REFUSED_WORDS["member.join"]) return words;
   const name = [subjectKind === "location" ? subjectId : "", subjectName].filter(Boolean).join(", ") || subjectId;
   if (subjectKind !== "device") return `${words} ${name}`;
   return element("span", {}, `${words} `, element("a", { href: `#/device/${subjectId}` }, name));
