@@ -21,7 +21,7 @@ _CHILD: Final = (sys.executable, "-I", "-m", "controlplane.demo.child")
 ``-I`` isolates the process: the current directory and PYTHONPATH cannot change which code it runs.
 """
 
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 Result = TypeVar("Result")
 Process = subprocess.Popen[bytes]
 
@@ -62,7 +62,7 @@ class Processes:
         name: str,
         *command: str,
         inherited_files: Sequence[int] = (),
-        environment: Mapping[str, str] = _NOTHING,
+        environment: Mapping[str, str] = _NO_VARIABLES,
     ) -> Process:
         """Run a module. Its stdout is written to ``name``.out, and its stderr to ``name``.log.
 

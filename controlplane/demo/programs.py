@@ -22,13 +22,13 @@ def start_service(processes: Processes, environment: Environment) -> tuple[str, 
     database_url = f"sqlite:///{processes.home / 'service.db'}"
     key_file = processes.home / "api-key"
     _create_key(database_url, key_file)
-    descriptors = [socket_.fileno() for socket_ in environment.outside]
+    descriptors = [socket_.fileno() for socket_ in environment.outside_sockets]
     service = processes.start(
         "service",
         *("controlplane.demo.service", database_url, str(key_file), *map(str, descriptors)),
         inherited_files=descriptors,
     )
-    for socket_ in environment.outside:
+    for socket_ in environment.outside_sockets:
         socket_.close()
     link = processes.wait_for_line("service", service, r"sign in at (\S+)")
     return processes.wait_for_line("service", service, r"listening on (\S+)"), link
