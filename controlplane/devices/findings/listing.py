@@ -68,11 +68,11 @@ def finding_devices(
         next_cursor=context.cursors.write(listing, page[-1].sort_key)
         if len(groups) > size
         else None,
-        unknown_count=unknown_of(sums, body.rule),
+        unknown_count=unknown_device_count(sums, body.rule),
     )
 
 
-def unknown_of(sums: Sums, rule: str | None) -> int:
+def unknown_device_count(sums: Sums, rule: str | None) -> int:
     """Return how many matching devices have no recent report to which ``rule`` applies.
 
     If ``rule`` is None, a recent report of any kind is enough.
