@@ -54,7 +54,7 @@ def add_code(
     code_challenge: str,
     now: datetime,
 ) -> str:
-    """Return a new code. Only its hash is stored."""
+    """Add a code and return it. Only its hash is stored. Expired codes are deleted."""
     session.execute(delete(OAuthCode).where(OAuthCode.expires_at <= now))
     code = new_secret(CODE)
     session.add(
