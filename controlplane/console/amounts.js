@@ -61,7 +61,7 @@ export function change(now, before) {
 }
 
 export const hourText = (hour) => `${String(hour).padStart(2, "0")}:00`;
-export const hours = (hour) => `${hourText(hour)}–${hourText((hour + 1) % 24)}`;
+export const hourRange = (hour) => `${hourText(hour)}–${hourText((hour + 1) % 24)}`;
 
 export function clock(zone, timestamp = new Date()) {
   try {

@@ -18,6 +18,7 @@ from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
 
 REQUEST_TTL_S: Final = 90
+"""Shorter than the default, so that the demo ends soon if a report does not arrive."""
 
 
 def main() -> None:
