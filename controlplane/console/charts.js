@@ -1,8 +1,9 @@
 // Draws charts as SVG at their displayed width, so that the font size is the same on every screen.
 
 const SVG = "http://www.w3.org/2000/svg";
-// In pixels: the width of a letter, which is more than that of an average letter at 12 px, and the height of a line.
+// The assumed width of a letter in pixels. An average letter at 12 px is narrower.
 const LETTER = 7.4;
+// The height of a line in pixels.
 const LINE = 16;
 
 export function shape(name, attributes = {}, ...children) {

@@ -62,7 +62,7 @@ export function replace(parent, ...children) {
   const wasVisible = isInWindow(document.activeElement);
   parent.replaceChildren(...fresh.childNodes);
   find()?.focus({ preventScroll: true });
-  // The children before the focused element can be taller than those that they replace.
+  // The new children before the focused element can be taller than the old ones, and move it out of the window.
   if (wasVisible && !isInWindow(document.activeElement)) document.activeElement.scrollIntoView({ block: "nearest" });
 }
 
