@@ -91,7 +91,7 @@ def _groups_after(
         if count_max <= 0:
             continue
         counts = sums.new_by_location if body.is_new else sums.by_location
-        # The counts come largest first. Only those with the same number must still be sorted.
+        # The rows are sorted by count, largest first. Rows with equal counts must still be sorted.
         for _, tied in groupby(counts(body.rule, severity, count_max), key=itemgetter(2)):
             ordered = sorted((_Group(*row) for row in tied), key=lambda each: each.sort_key)
             yield from (each for each in ordered if each.sort_key > first)
