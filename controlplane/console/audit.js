@@ -1,7 +1,7 @@
 // The audit log for owners: requests and changes, with user and credential.
 
 import { callConsole } from "./facade.js";
-import { byId, element, exact, pill, replace, zone } from "./elements.js";
+import { byId, element, exactTime, pill, replace, browserZone } from "./elements.js";
 
 const PAGES_MAX = 100;
 const AREAS = [
@@ -57,7 +57,7 @@ export function showAudit(data, view, hooks) {
   replace(byId("audit-rows"),
     data.entries.length ? element("ul", { class: "cards log" }, ...data.entries.map(line)) : element("p", { class: "empty" }, "Nothing was found."),
     data.hasMore ? element("button", { class: "more", id: "older", type: "button", onclick: hooks.more }, "Show older") : null,
-    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${zone()}. Heartbeats, reports and read access are not logged.`));
+    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${browserZone()}. Heartbeats, reports and read access are not logged.`));
 }
 
 function build(view, hooks) {
@@ -78,7 +78,7 @@ const line = (each) => element("li", {},
     describe(each), " ",
     each.outcome === "refused" ? pill("bad", "refused") : null,
     each.detail ? element("p", { class: "detail" }, each.detail) : null),
-  element("p", { class: "sub" }, element("time", { datetime: each.at }, exact(each.at)),
+  element("p", { class: "sub" }, element("time", { datetime: each.at }, exactTime(each.at)),
     element("span", { class: "by-what", title: each.credentialId },
       [credentialOf(each), each.address && `from ${each.address}`].filter(Boolean).join(" "))));
 

@@ -88,7 +88,7 @@ export function shares({ title, width, rows }) {
 }
 
 // Draws rows of cells. The shade of a cell shows its count: there is one shade for 0, and `levels` shades for more.
-export function heat({ title, width, rows, columns, levels = 5 }) {
+export function heatMap({ title, width, rows, columns, levels = 5 }) {
   const max = Math.max(1, ...rows.flatMap(({ cells }) => cells));
   const left = Math.ceil(Math.max(...rows.map(({ label }) => widthOf(label)))) + 14;
   const [cellWidth, cellHeight] = [(width - left) / columns.length, 22];

@@ -7,7 +7,7 @@
 // user has opened.
 
 import { change, hourRange, hourText, percent, shortMoney, untilNow } from "./amounts.js";
-import { bars, heat, shares } from "./charts.js";
+import { bars, heatMap, shares } from "./charts.js";
 import { element, plural } from "./elements.js";
 
 const HOURS = 24;
@@ -168,7 +168,7 @@ export function activity({ activity: counts, activityComplete }, venue, { open, 
   return element("section", { id: "best-hours" },
     element("h2", {}, "Best hours"),
     element("p", { class: "sub" }, `Busiest in the 28 days before today: ${best.join(", ")}.${activityComplete ? "" : " There is less than 28 days of data."}`),
-    heat({
+    heatMap({
       title: `Orders by weekday and hour: most on ${best[0]}`, width, columns: columns.map((hour) => String(hour).padStart(2, "0")),
       rows: WEEKDAYS.map((name, index) => ({
         label: name.slice(0, 3), cells: columns.map((hour) => countOf(index + 1, hour)),
