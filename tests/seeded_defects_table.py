@@ -383,7 +383,7 @@ DEFECTS: Final = (
     Defect(
         "alert", "devices in maintenance count as devices that should be online",
         "controlplane/alerts/facts.py",
-        "        device_count += not is_maintained\n", "        device_count += 1\n",
+        "        device_count += not is_in_maintenance\n", "        device_count += 1\n",
         "tests/unit/controlplane/alerts/test_rules.py",
     ),
     Defect(

@@ -26,7 +26,7 @@ class EmptyRequest(Exact):
     """An empty body."""
 
 
-class SignedOut(Tolerant):
+class SignOutReply(Tolerant):
     signed_out: bool
 
 
@@ -95,7 +95,7 @@ class SessionEndRequest(Exact):
     session_id: Uuid
 
 
-class Ended(Tolerant):
+class EndReply(Tolerant):
     ended: bool
 
 
@@ -143,7 +143,7 @@ class KeyDevicesReply(Tolerant):
     devices: Array[KeyDeviceRecord]
 
 
-class Revoked(Tolerant):
+class RevokeReply(Tolerant):
     revoked: bool
 
 

@@ -32,18 +32,18 @@ class Names:
         return self.locations.get((organization_id, location_id))
 
 
-def names_of(session: Session, location_ids: Iterable[tuple[str, str]]) -> Names:
+def names_of(session: Session, location_keys: Iterable[tuple[str, str]]) -> Names:
     """Return the names of these locations and of their organizations.
 
-    Each element of ``location_ids`` is a pair: the ids of an organization and of one of its
+    Each element of ``location_keys`` is a pair: the ids of an organization and of one of its
     locations.
     """
-    id_pairs = sorted(set(location_ids))
-    if not id_pairs:
+    sorted_keys = sorted(set(location_keys))
+    if not sorted_keys:
         return Names()
-    organizations = {organization for organization, _ in id_pairs}
+    organizations = {organization for organization, _ in sorted_keys}
     locations = {}
-    ids = sorted({location for _, location in id_pairs})
+    ids = sorted({location for _, location in sorted_keys})
     for step in in_steps(ids):
         query = select(Location.organization_id, Location.id, Location.name).where(
             Location.organization_id.in_(organizations), Location.id.in_(step)

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from controlplane.operation.caller import Caller
 
-GONE = -1
-"""The version of a user who was deleted."""
+DELETED_USER_VERSION = -1
+"""The permission version of a user who was deleted. Versions of existing users are not negative."""
 
 
 class OpenStreams:
@@ -57,7 +57,7 @@ class OpenStreams:
         """
         credentials: set[UUID] = set()
         for owner, last_version in self._versions.items():
-            version = versions.get(owner, GONE)
+            version = versions.get(owner, DELETED_USER_VERSION)
             if version != last_version:
                 self._versions[owner] = version
                 credentials |= self._credentials[owner].keys()

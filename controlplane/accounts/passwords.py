@@ -131,7 +131,7 @@ class Passwords:
         if len(self._waiting) > WAITING_MAX:
             busy = unavailable("too many users are signing in at the moment. Try again later")
             last = self._waiting.pop()
-            if not last.result.done():  # else its caller was cancelled a moment ago
+            if not last.result.done():  # it is done if its caller was cancelled
                 last.result.set_exception(busy)
         self._start_next()
         try:

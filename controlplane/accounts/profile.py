@@ -66,18 +66,18 @@ def profile(context: RequestContext, _body: messages.EmptyRequest) -> messages.P
         organizations=organization_records(session, memberships_of_caller(session, context.caller)),
         sessions=tuple(
             record_of(messages.SessionRecord, row, is_this=row.id == context.caller.key_id)
-            for row in sessions.valid_sessions(session, user.id, context.now)
+            for row in sessions.unexpired_sessions(session, user.id, context.now)
         ),
         keys=tuple(record_of(messages.KeyRecord, row) for row in _valid_keys(context, user.id)),
     )
 
 
-def end_session(context: RequestContext, body: messages.SessionEndRequest) -> messages.Ended:
+def end_session(context: RequestContext, body: messages.SessionEndRequest) -> messages.EndReply:
     """End a session of the user. The session of this call can be ended too."""
     if not sessions.end(context.session, body.session_id, _user(context).id):
         raise not_found("session")
     context.note(Event("session.end", Subject("session", str(body.session_id))))
-    return messages.Ended(ended=True)
+    return messages.EndReply(ended=True)
 
 
 def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> messages.KeyCreateReply:
@@ -108,7 +108,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
     return messages.KeyCreateReply(key=record_of(messages.KeyRecord, row), secret=key.secret)
 
 
-def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> messages.Revoked:
+def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> messages.RevokeReply:
     """Revoke an API key of the user. Revoking it again changes nothing."""
     row = context.session.get(ApiKey, body.key_id)
     if row is None or row.owner_id != _user(context).id:
@@ -117,7 +117,7 @@ def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> mess
         context.note(Event("key.revoke", key_subject(row)), row.organization_id)
     key_store.revoke_key(context.session, row.id, context.now)
     increment_permissions_version(context.session, _user(context).id)
-    return messages.Revoked(revoked=True)
+    return messages.RevokeReply(revoked=True)
 
 
 def key_devices(

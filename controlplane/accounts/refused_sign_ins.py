@@ -33,7 +33,8 @@ class RefusedSignIns:
 
         ``user_id`` is None if the e-mail address has no account.
         """
-        if self._limit.take(user_id):
+        wait_s = self._limit.take(user_id)
+        if wait_s > 0:
             self._left_out[user_id] += 1
             return None
         count = self._left_out.pop(user_id, 0)

@@ -108,8 +108,11 @@ def touch(session: Session, session_id: UUID, now: datetime) -> None:
     )
 
 
-def valid_sessions(session: Session, user_id: UUID, now: datetime) -> Sequence[SignInSession]:
-    """Return the valid sessions of the user, most recently used first."""
+def unexpired_sessions(session: Session, user_id: UUID, now: datetime) -> Sequence[SignInSession]:
+    """Return the sessions of the user that have not expired, most recently used first.
+
+    Some may not be valid, for example because their identity provider does not answer.
+    """
     query = select(SignInSession).where(
         SignInSession.user_id == user_id, SignInSession.expires_at > now
     )
@@ -118,10 +121,10 @@ def valid_sessions(session: Session, user_id: UUID, now: datetime) -> Sequence[S
 
 
 def is_known_network(session: Session, user_id: UUID, address: str, now: datetime) -> bool:
-    """Return whether a valid session of the user was created in the network of ``address``."""
+    """Return whether the user has a session that was created in the network of ``address``."""
     network = network_of(address)
     return any(
-        network_of(each.address) == network for each in valid_sessions(session, user_id, now)
+        network_of(each.address) == network for each in unexpired_sessions(session, user_id, now)
     )
 
 
@@ -145,7 +148,7 @@ def end_by_token(session: Session, token: str) -> None:
 def _end_surplus_sessions(session: Session, user_id: UUID, now: datetime) -> None:
     """End all expired sessions, and the user's least recently used ones, so that one more fits."""
     session.execute(delete(SignInSession).where(SignInSession.expires_at <= now))
-    for row in valid_sessions(session, user_id, now)[SESSIONS_MAX - 1 :]:
+    for row in unexpired_sessions(session, user_id, now)[SESSIONS_MAX - 1 :]:
         end(session, row.id, user_id)
 
 

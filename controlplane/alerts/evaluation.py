@@ -32,7 +32,9 @@ from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device
 
 LOCK: Final = 0x6E6F7469
-"""Key of the PostgreSQL advisory lock that one process holds during an evaluation."""
+"""Key of the PostgreSQL advisory lock that one process holds during an evaluation: "noti" as ASCII
+bytes.
+"""
 
 
 def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[str, set[int]]:

@@ -80,16 +80,16 @@ def facts_of(
     not_online, broken, in_maintenance = set(), set(), set()
     for each in bound:
         status = status_of(schedule, each.instance_id, each.last_seen_at, now, window)
-        is_maintained = status.until is not None
-        device_count += not is_maintained
-        online_count += status.state == "online" and not is_maintained
+        is_in_maintenance = status.until is not None
+        device_count += not is_in_maintenance
+        online_count += status.state == "online" and not is_in_maintenance
         if status.state != "online":
             not_online.add(each.instance_id)
         if status.since is not None:
             offline[each.instance_id] = status.since
         if each.is_broken:
             broken.add(each.instance_id)
-        if is_maintained:
+        if is_in_maintenance:
             in_maintenance.add(each.instance_id)
     return Facts(
         device_count=device_count,

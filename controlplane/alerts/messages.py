@@ -11,22 +11,22 @@ from controlplane.alerts.rule import parse_name
 from controlplane.storage.monitoring_tables import Alert
 
 FIRING: Final = {
-    ("offline", False): "is offline",
-    ("broken", False): "reports a fault",
-    ("site_outage", False): "has an outage",
-    ("finding", False): "has the finding {argument}",
-    ("incident", False): "has an incident: {title}",
-    ("version_older_than", False): "runs an old version",
-    ("no_report_for", False): "sends no reports",
-    ("offline", True): "goes offline and online repeatedly",
-    ("broken", True): "reports a fault repeatedly",
-    ("site_outage", True): "has repeated outages",
-    ("finding", True): "has the finding {argument} repeatedly",
-    ("incident", True): "has repeated incidents: {title}",
-    ("version_older_than", True): "changes to an old version repeatedly",
-    ("no_report_for", True): "stops sending reports repeatedly",
+    ("offline", False): "has been offline",
+    ("broken", False): "has reported a fault",
+    ("site_outage", False): "has had an outage",
+    ("finding", False): "has had the finding {argument}",
+    ("incident", False): "has had an incident: {title}",
+    ("version_older_than", False): "has run an old version",
+    ("no_report_for", False): "has sent no reports",
+    ("offline", True): "has gone offline and online repeatedly",
+    ("broken", True): "has reported a fault repeatedly",
+    ("site_outage", True): "has had repeated outages",
+    ("finding", True): "has had the finding {argument} repeatedly",
+    ("incident", True): "has had repeated incidents: {title}",
+    ("version_older_than", True): "has changed to an old version repeatedly",
+    ("no_report_for", True): "has stopped sending reports repeatedly",
 }
-"""The predicate of the sentence about an alert that fires.
+"""The predicate of the sentence about an alert that fires. `text_of` adds "since" and a time.
 
 The key is the condition, and whether the alert is about its flapping.
 """
@@ -85,9 +85,10 @@ def body_of(
 
 
 def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> str:
-    """Return one sentence about the alert. Times are on the location's clock.
+    """Return one sentence about the alert.
 
-    They have a date, because the sentence can be delivered on a later day.
+    Times are in the time zone of the location, or in UTC if it has none. They have a date, because
+    the sentence can be delivered on a later day.
     """
     condition, argument = parse_name(alert.condition)
     kind = (condition, alert.is_flapping)

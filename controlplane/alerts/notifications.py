@@ -190,7 +190,7 @@ def split_groups(session: Session, organization_id: str, route: str, now: dateti
 
     This is for a route that no longer groups alerts. An event for PagerDuty can contain only one
     alert. The route now sends each new notification at once. If an alert still waited with its
-    group, the notification that it resolves could overtake the notification that it fires.
+    group, its resolved notification could be sent before its firing notification.
     """
     query = select(Notification).where(
         Notification.organization_id == organization_id,

@@ -99,7 +99,8 @@ def check_argument(condition: Condition, argument: str) -> None:
 def parse_version(text: str) -> tuple[int, ...]:
     """Return the leading numbers of a version: (1, 2) for ``1.2rc1`` or ``1.2.0``.
 
-    Zeros at the end are left out, so that ``1.2`` and ``1.2.0`` are equal.
+    Zeros at the end are left out, so that ``1.2`` and ``1.2.0`` are equal. Returns () if the text
+    does not begin with a number.
     """
     numbers: list[int] = []
     for part in text.split("."):

@@ -41,7 +41,7 @@ from controlplane.alerts.rule import DEFAULT_RULES, Rule, parse_name
 from controlplane.alerts.site_outage import is_enough, went_offline_together
 
 HOUR: Final = timedelta(hours=1)
-CHANGES: Final = 4
+FLAPPING_CHANGES: Final = 4
 """A condition is flapping if it changes this many times within an hour."""
 INHIBITED_BY_OUTAGE: Final = frozenset({"offline", "no_report_for", "finding"})
 """The conditions of devices that a site outage inhibits."""
@@ -91,8 +91,8 @@ class ConditionState:
     Attributes:
         is_active: whether the condition is active. An evaluation that finds it unknown does not
             change this.
-        active_since: when the condition began (rule 1 above). None if it is inactive, or if an
-            evaluation has found it unknown before its alert fired.
+        active_since: when the condition began (rule 1 of the module). None if it is inactive, or if
+            an evaluation has found it unknown before its alert fired.
         inactive_since: only set while the alert is firing.
         changes: the times of the last four changes, oldest first.
     """
@@ -235,7 +235,7 @@ def _update(state: ConditionState, value: Value, now: datetime) -> ConditionStat
     is_active = value is Value.ACTIVE
     changes = state.changes
     if is_active != state.is_active:
-        changes = (*changes, now)[-CHANGES:]
+        changes = (*changes, now)[-FLAPPING_CHANGES:]
     inactive_since = None
     if state.is_firing and not is_active:
         inactive_since = state.inactive_since or now
@@ -249,7 +249,7 @@ def _update(state: ConditionState, value: Value, now: datetime) -> ConditionStat
 
 
 def _flaps(state: ConditionState, now: datetime) -> bool:
-    return len(state.changes) == CHANGES and now - state.changes[0] < HOUR
+    return len(state.changes) == FLAPPING_CHANGES and now - state.changes[0] < HOUR
 
 
 def _resolve_now(key: Key, state: ConditionState, now: datetime) -> Iterable[Transition]:

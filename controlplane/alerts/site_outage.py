@@ -27,10 +27,10 @@ def went_offline_together(
     """
     times = sorted(offline_since)
     for first in sorted(set(times)):
-        earlier = bisect_left(times, first)
-        group = bisect_right(times, first + within) - earlier
+        earlier_count = bisect_left(times, first)
+        group_count = bisect_right(times, first + within) - earlier_count
         # The devices that became offline earlier were not online before this outage.
-        if is_enough(group, device_count - earlier):
+        if is_enough(group_count, device_count - earlier_count):
             return True
     return False
 

@@ -41,14 +41,14 @@ def venue_list(context: RequestContext, _body: VenuesRequest) -> VenuesReply:
     """Return the locations with figures that the caller may see."""
     visible = is_visible(context)
     query = select(Location).where(visible).order_by(Location.name, Location.id).limit(LISTED_MAX)
-    venues = tuple(_listed(row) for row in context.session.scalars(query))
+    venues = tuple(_listed_venue(row) for row in context.session.scalars(query))
     count = select(func.count()).select_from(Location).where(visible)
     return VenuesReply(
         venues=venues, omitted_count=context.session.execute(count).scalar_one() - len(venues)
     )
 
 
-def _listed(row: Location) -> ListedVenue:
+def _listed_venue(row: Location) -> ListedVenue:
     clock = clock_of(row.zone)
     return ListedVenue(
         location_id=row.id,

@@ -15,7 +15,7 @@ from controlplane.client.connection import connect
 from controlplane.client.errors import UsageError
 from controlplane.client.operations import OperationsClient
 from controlplane.client.retail import RetailClient
-from controlplane.client.waiting import Patience
+from controlplane.client.waiting import RetryPolicy
 
 ID_START_MIN = 4
 """Minimum number of characters to name a report by the start of its id."""
@@ -28,15 +28,15 @@ def client_of(
 ) -> Iterator[OperationsClient]:
     """Open the client. The progress display reports when the service makes the client wait."""
     display = progress or Progress()
-    patience = Patience(on_wait=display.show_wait)
-    with connect(options.base_url, options.api_key_file, os.environ, patience) as client:
+    retry_policy = RetryPolicy(on_wait=display.show_wait)
+    with connect(options.base_url, options.api_key_file, os.environ, retry_policy) as client:
         yield client
 
 
 def retail_client_of(options: argparse.Namespace, progress: Progress | None = None) -> RetailClient:
     """Return a client of the retail API. Raises UsageError."""
-    patience = Patience(on_wait=(progress or Progress()).show_wait)
-    return retail.connect(options.base_url, options.retail_key_file, patience=patience)
+    retry_policy = RetryPolicy(on_wait=(progress or Progress()).show_wait)
+    return retail.connect(options.base_url, options.retail_key_file, retry_policy=retry_policy)
 
 
 def find_device_id(client: OperationsClient, text: str) -> UUID:

@@ -44,24 +44,24 @@ def run(options: argparse.Namespace) -> int:
             "this package has no demo, because it does not include the agent",
             "Use the wheel, or `make demo` in a checkout.",
         )
-    home = options.dir.absolute()
-    with claim_directory(home) as lock, Processes(home, lock) as processes:
+    directory = options.dir.absolute()
+    with claim_directory(directory) as lock, Processes(directory, lock) as processes:
         try:
             environment = set_up_environment(processes, is_real=options.lan)
         except OSError as error:
             raise CommandError(f"cannot simulate the venue: {error.strerror}") from error
         _print(environment.description)
         base_url, link = start_service(processes, environment)
-        with connect(base_url, str(home / "api-key"), {}) as client:
+        with connect(base_url, str(directory / "api-key"), {}) as client:
             device = start_agent(processes, environment, client, base_url)
             _print(f"The service is at {base_url}. The agent has enrolled as {MACHINE}.")
             reports = request_reports(client, device)
         for report in reports:
-            save_report(report, home)
+            save_report(report, directory)
             _show(report)
         for report in reports:
             if report.payload is not None:
-                print(f"Page: {_relative(home / f'{report.kind}.html')}", flush=True)
+                print(f"Page: {_relative(directory / f'{report.kind}.html')}", flush=True)
         if options.keep:
             _print("Open the console with this link, which works once. Ctrl-C ends the demo.")
             print(link, flush=True)
@@ -93,10 +93,12 @@ def _wait_for_report(client: OperationsClient, batch: RequestBatch) -> ReportDet
     return client.report(ReportDetailRequest(report_id=request.report_ids[0]))
 
 
-def save_report(report: ReportDetail, home: Path) -> None:
-    (home / f"{report.kind}.json").write_text(encode_indented(report) + "\n", encoding="utf-8")
+def save_report(report: ReportDetail, directory: Path) -> None:
+    (directory / f"{report.kind}.json").write_text(encode_indented(report) + "\n", encoding="utf-8")
     if report.payload is not None:
-        (home / f"{report.kind}.html").write_text(report_page(report.payload), encoding="utf-8")
+        (directory / f"{report.kind}.html").write_text(
+            report_page(report.payload), encoding="utf-8"
+        )
 
 
 def _show(report: ReportDetail) -> None:

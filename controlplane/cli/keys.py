@@ -109,7 +109,7 @@ def _grant_of(options: argparse.Namespace) -> str:
 
 
 def _add_keys(options: argparse.Namespace, keys: Sequence[NewKey]) -> list[str]:
-    """Add the keys to the database. Return those of their locations that did not exist before."""
+    """Add the keys to the database. Return their locations that are new."""
 
     def work(session: Session) -> list[str]:
         now, organization = system_clock(), options.organization

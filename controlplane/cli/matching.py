@@ -7,6 +7,7 @@ from uuid import UUID
 from controlplane.client.errors import CommandError
 
 IDS_MAX = 5
+"""Maximum number of ids that an error message names."""
 Record = TypeVar("Record")
 
 

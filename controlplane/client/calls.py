@@ -10,7 +10,7 @@ from agent.wire.codec import decode
 from agent.wire.validation import ValidationError
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import UnexpectedReplyError, UnreachableError, refusal
-from controlplane.client.waiting import Patience
+from controlplane.client.waiting import RetryPolicy
 
 REPLY_MAX_BYTES = 16 * 1024 * 1024
 HEADERS = {
@@ -24,24 +24,27 @@ Reply = TypeVar("Reply", bound=Model)
 class ServiceCalls:
     """Calls one service. Every failure raises ``CommandError`` with a text for users.
 
-    After a reply 429 or 503, the call is repeated after a wait, as long as ``patience`` permits. A
-    call that must not happen twice is repeated only after 429, because a service that replies 429
-    has done nothing.
+    After a reply 429 or 503, the call is repeated after a wait, as long as ``retry_policy``
+    permits. A call that must not happen twice is repeated only after 429, because a service that
+    replies 429 has done nothing.
     """
 
     def __init__(
-        self, http: httpx2.Client, patience: Patience | None = None, list_command: str = "keys list"
+        self,
+        http: httpx2.Client,
+        retry_policy: RetryPolicy | None = None,
+        list_command: str = "keys list",
     ) -> None:
         """``list_command`` is the command that lists the API keys. Hints of errors name it."""
         self._http = http
-        self._patience = patience or Patience()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._list_command = list_command
 
     def call(
         self, method: str, path: str, reply: type[Reply], *, is_repeatable: bool, **request: Any
     ) -> Reply:
         """Return the reply of one call. ``request`` are arguments of `httpx2.Client.stream`."""
-        waits = self._patience.waits(is_repeatable=is_repeatable)
+        waits = self._retry_policy.waits(is_repeatable=is_repeatable)
         while True:
             response, body = self._send(method, path, **request)
             if response.is_success:

@@ -12,7 +12,7 @@ from agent.wire.addresses import is_loopback_url, is_web_url
 from controlplane.client.calls import HEADERS
 from controlplane.client.errors import UsageError
 from controlplane.client.operations import PAGE_SIZE, OperationsClient
-from controlplane.client.waiting import Patience
+from controlplane.client.waiting import RetryPolicy
 
 URL_VARIABLE = "VENUE_CONTROL_URL"
 DEFAULT_URL = "http://127.0.0.1:8470"
@@ -43,7 +43,7 @@ def connect(
     base_url: str | None,
     api_key_file: str | None,
     environment: Mapping[str, str],
-    patience: Patience | None = None,
+    retry_policy: RetryPolicy | None = None,
 ) -> Iterator[OperationsClient]:
     """Open a client, with the settings of the command line and of the environment."""
     url = service_url(base_url, environment)
@@ -56,7 +56,7 @@ def connect(
         trust_env=not is_loopback_url(url),
         verify=is_encrypted(url),
     ) as http:
-        yield OperationsClient(http, patience)
+        yield OperationsClient(http, retry_policy)
 
 
 def is_encrypted(url: str) -> bool:

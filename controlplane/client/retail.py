@@ -21,7 +21,7 @@ from controlplane.client.calls import HEADERS, Reply, ServiceCalls
 from controlplane.client.connection import RETAIL_KEY, TIMEOUT, is_encrypted, read_key, service_url
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import UnauthenticatedError
-from controlplane.client.waiting import Patience
+from controlplane.client.waiting import RetryPolicy
 from controlplane.retail import routes
 from controlplane.retail.models import (
     Category,
@@ -57,7 +57,7 @@ def connect(
     base_url: str | None = None,
     key_file: str | None = None,
     environment: Mapping[str, str] = os.environ,
-    patience: Patience | None = None,
+    retry_policy: RetryPolicy | None = None,
 ) -> "RetailClient":
     """Return a client of a service.
 
@@ -68,7 +68,7 @@ def connect(
             unencrypted.
     """
     url = service_url(base_url, environment)
-    return RetailClient(url, read_key(key_file, environment, RETAIL_KEY), patience=patience)
+    return RetailClient(url, read_key(key_file, environment, RETAIL_KEY), retry_policy=retry_policy)
 
 
 class RetailClient(ServiceCalls):
@@ -83,7 +83,7 @@ class RetailClient(ServiceCalls):
         base_url: str,
         api_key: str,
         *,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
@@ -95,7 +95,7 @@ class RetailClient(ServiceCalls):
             verify=is_encrypted(base_url),
             transport=transport,
         )
-        super().__init__(http, patience, list_command="retail keys list")
+        super().__init__(http, retry_policy, list_command="retail keys list")
         self._api_key = api_key
         self._monotonic = monotonic
         self._tokens: Tokens | None = None

@@ -29,16 +29,17 @@ from a proxy that stopped waiting for a service that completed the call.
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How a client waits. ``most_s`` is the maximum of the sum of all waits of one call.
+class RetryPolicy:
+    """How a client waits before it repeats a call.
 
-    Before each wait, ``on_wait`` is called with its duration in seconds and the status.
+    ``total_wait_max_s`` is the maximum of the sum of all waits of one call. Before each wait,
+    ``on_wait`` is called with its duration in seconds and the status.
     """
 
     on_wait: Callable[[float, int], None] = lambda _seconds, _status: None
     sleep: Callable[[float], None] = time.sleep
     rng: random.Random = field(default_factory=random.Random)
-    most_s: float = WAITED_MAX_S
+    total_wait_max_s: float = WAITED_MAX_S
 
     def waits(self, *, is_repeatable: bool) -> "Waits":
         return Waits(self, _REPEATABLE if is_repeatable else _NOTHING_WAS_DONE)
@@ -47,8 +48,8 @@ class Patience:
 class Waits:
     """The waits of one call."""
 
-    def __init__(self, patience: Patience, statuses: frozenset[HTTPStatus]) -> None:
-        self._patience = patience
+    def __init__(self, retry_policy: RetryPolicy, statuses: frozenset[HTTPStatus]) -> None:
+        self._retry_policy = retry_policy
         self._statuses = statuses
         self._waited_s = 0.0
         self._next_s = _FIRST_S
@@ -57,24 +58,24 @@ class Waits:
         """Wait, and return True if the call must now be repeated.
 
         Returns False, without a wait, if the status does not permit a repetition, or if the sum of
-        all waits would exceed ``most_s``.
+        all waits would exceed ``total_wait_max_s``.
 
         The duration of each wait is partly random, so that clients that were refused at the same
         time do not repeat their calls at the same time.
         """
         if status not in self._statuses:
             return False
-        rng, required_s = self._patience.rng, seconds_of(retry_after)
+        rng, required_s = self._retry_policy.rng, seconds_of(retry_after)
         if required_s is None:
             wait_s = self._next_s * rng.uniform(0.5, 1.0)
             self._next_s = min(self._next_s * 2, _LONGEST_S)
         else:
             wait_s = required_s + rng.uniform(0.0, max(required_s * _SPREAD, _SPREAD_MIN_S))
-        if self._waited_s + wait_s > self._patience.most_s:
+        if self._waited_s + wait_s > self._retry_policy.total_wait_max_s:
             return False
         self._waited_s += wait_s
-        self._patience.on_wait(wait_s, status)
-        self._patience.sleep(wait_s)
+        self._retry_policy.on_wait(wait_s, status)
+        self._retry_policy.sleep(wait_s)
         return True
 
 

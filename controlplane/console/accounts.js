@@ -10,9 +10,12 @@ import { fetchSupport, showSupport } from "./support.js";
 
 const PATHS = ["profile", "members", "locations", "alerts", "add-device", "audit", "support"];
 
-// Returns views for `VIEWS` in main.js. `hooks` are functions: `refresh` loads the view again, `sessionEnded` is called
-// when the session has ended, `attempt` runs an action and then refreshes, `pages` returns the number of pages to load,
-// `more` loads one more page, and `filter` writes new filters into the address.
+// Returns views for `VIEWS` in main.js. `hooks` are functions:
+// - `refresh` loads the view again.
+// - `sessionEnded` is called when the session has ended.
+// - `attempt` runs an action and then refreshes.
+// - `pages` returns the number of pages to load, and `more` loads one more page.
+// - `filter` writes new filters into the address.
 export function accountViews(hooks) {
   const rows = () => null;
   return {

@@ -67,11 +67,11 @@ export function showAddDevice(data, view, hooks) {
 
 function build(data, view, hooks) {
   const problem = reasonAgainstAdding();
-  const venues = data.locations.map((each) => [each.locationId, each.name ? `${each.name} (${each.locationId})` : each.locationId]);
-  if (data.canAdd) venues.push([NEW, "A new location …"]);
+  const locationOptions = data.locations.map((each) => [each.locationId, each.name ? `${each.name} (${each.locationId})` : each.locationId]);
+  if (data.canAdd) locationOptions.push([NEW, "A new location …"]);
   const zone = zoneField();
   const form = element("form", { onsubmit: (event) => create(event, hooks) },
-    fieldOf({ name: "location", label: "Location", options: venues }),
+    fieldOf({ name: "location", label: "Location", options: locationOptions }),
     element("div", { id: "new-location", hidden: true },
       fieldOf({ name: "name", label: "Name of the new location", maxlength: 128, autocomplete: "off" }), fieldOf(zone)),
     fieldOf({ name: "system", label: "System of the device", options: Object.entries(SYSTEMS).map(([id, { name }]) => [id, name]) }),

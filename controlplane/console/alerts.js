@@ -1,7 +1,7 @@
 // Alerts with their rules and silences, and for owners the routes and the delivery log.
 
 import { callConsole } from "./facade.js";
-import { byId, element, exact, pill, replace } from "./elements.js";
+import { byId, element, exactTime, pill, replace } from "./elements.js";
 import { openConfirmation, openForm, showSecret, locationsField } from "./forms.js";
 import { fetchLocationNames } from "./locations.js";
 import { isOwner } from "./signing_in.js";
@@ -84,8 +84,8 @@ function alertRow(each, canWrite, names, hooks) {
   const silencedPill = each.silenced && !each.resolvedAt ? pill("muted", "silenced") : null;
   return row(name, [
     [each.instanceId && locationOf(names, each.locationId), each.flapping && "flapping", each.detail].filter(Boolean).join(" · "),
-    `Since ${exact(each.startedAt)}${each.resolvedAt ? `, resolved ${exact(each.resolvedAt)}` : ""}`,
-    each.acknowledgedAt && `Acknowledged by ${each.acknowledgedBy}, ${exact(each.acknowledgedAt)}`,
+    `Since ${exactTime(each.startedAt)}${each.resolvedAt ? `, resolved ${exactTime(each.resolvedAt)}` : ""}`,
+    each.acknowledgedAt && `Acknowledged by ${each.acknowledgedBy}, ${exactTime(each.acknowledgedAt)}`,
   ], [state, severityPill(each), silencedPill].filter(Boolean), canWrite && !each.resolvedAt ? [
     each.acknowledgedAt ? null : button(`acknowledge-${each.id}`, "Acknowledge", `Acknowledge ${name}`, () => hooks.attempt(() => callConsole("alerts/acknowledge", { alertId: each.id }))),
     button(`silence-${each.id}`, "Silence", `Silence ${name}`, () => addSilence(each, names, hooks)),
@@ -111,7 +111,7 @@ function addSilence(alert, names, hooks) {
 
 function silenceRows({ silences: { silences, canWrite }, names }, hooks) {
   const rows = silences.map((each) => row([locationOf(names, each.locationId), each.rule ? titleOf(each.rule) : "every rule"].join(", "), [
-    each.instanceId && `Device ${each.instanceId}`, `Until ${exact(each.until)}, by ${each.createdBy}`, each.reason,
+    each.instanceId && `Device ${each.instanceId}`, `Until ${exactTime(each.until)}, by ${each.createdBy}`, each.reason,
   ], [], canWrite ? [button(`end-silence-${each.id}`, "End", `End the silence of ${locationOf(names, each.locationId)}`, () => hooks.attempt(() => callConsole("alerts/silences/end", { silenceId: each.id })))] : []));
   return [heading("Silences", canWrite && button("add-silence", "Add a silence", "Add a silence", () => addSilence(null, names, hooks))), list(rows, "There are no silences.")];
 }
@@ -195,7 +195,7 @@ function editRoute(route, names, hasMail, hooks) {
 function logRows({ deliveries }) {
   const rows = deliveries.map((each) => row(each.texts[0] || each.id, [
     each.texts.length > 1 && `and ${each.texts.length - 1} more`,
-    `${each.route} · ${exact(each.updatedAt)} · attempts: ${each.attempts}${each.dueAt ? ` · next attempt ${exact(each.dueAt)}` : ""}`, each.error,
+    `${each.route} · ${exactTime(each.updatedAt)} · attempts: ${each.attempts}${each.dueAt ? ` · next attempt ${exactTime(each.dueAt)}` : ""}`, each.error,
   ], [pill(each.status)], []));
   return [heading("Delivery log"), list(rows, "No notification was sent yet.")];
 }

@@ -1,6 +1,6 @@
 // Formats money, shares, changes, dates, and the local hours of a location.
 
-import { element, exact, plural } from "./elements.js";
+import { element, exactTime, plural } from "./elements.js";
 
 // The number of decimals of each currency in ISO 4217, unless it is two. Browsers use the numbers of CLDR, which are
 // lower for some currencies. The command line has the same table.
@@ -61,13 +61,13 @@ export function change(now, before) {
 }
 
 export const hourText = (hour) => `${String(hour).padStart(2, "0")}:00`;
-export const hours = (hour) => `${hourText(hour)}–${hourText((hour + 1) % 24)}`;
+export const hourRange = (hour) => `${hourText(hour)}–${hourText((hour + 1) % 24)}`;
 
 export function clock(zone, timestamp = new Date()) {
   try {
     return new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone }).format(timestamp);
   } catch {
-    return exact(timestamp);
+    return exactTime(timestamp);
   }
 }
 

@@ -1,7 +1,7 @@
 // The audit log for owners: requests and changes, with user and credential.
 
 import { callConsole } from "./facade.js";
-import { byId, element, exact, pill, replace, zone } from "./elements.js";
+import { byId, element, exactTime, pill, replace, browserZone } from "./elements.js";
 
 const PAGES_MAX = 100;
 const AREAS = [
@@ -31,7 +31,7 @@ const WORDS = {
   "support.confirm": "linked with support:", "support.disconnect": "unlinked from support:",
 };
 // The words for refused operations, instead of the words in `WORDS`.
-const TRIED = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
+const REFUSED_WORDS = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
 const CREDENTIALS = { session: "by a session", invitation: "by an invitation", pending_request: "by a pending request", oauth: "by a program" };
 // The sentences about these operations do not name the subject. Only "tried to join as" names it.
 const NAMELESS = new Set(["session.sign_in", "session.sign_out", "session.end", "session.choose_organization", "member.join"]);
@@ -57,7 +57,7 @@ export function showAudit(data, view, hooks) {
   replace(byId("audit-rows"),
     data.entries.length ? element("ul", { class: "cards log" }, ...data.entries.map(line)) : element("p", { class: "empty" }, "Nothing was found."),
     data.hasMore ? element("button", { class: "more", id: "older", type: "button", onclick: hooks.more }, "Show older") : null,
-    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${zone()}. Heartbeats, reports and read access are not logged.`));
+    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${browserZone()}. Heartbeats, reports and read access are not logged.`));
 }
 
 function build(view, hooks) {
@@ -78,13 +78,13 @@ const line = (each) => element("li", {},
     describe(each), " ",
     each.outcome === "refused" ? pill("bad", "refused") : null,
     each.detail ? element("p", { class: "detail" }, each.detail) : null),
-  element("p", { class: "sub" }, element("time", { datetime: each.at }, exact(each.at)),
+  element("p", { class: "sub" }, element("time", { datetime: each.at }, exactTime(each.at)),
     element("span", { class: "by-what", title: each.credentialId },
       [credentialOf(each), each.address && `from ${each.address}`].filter(Boolean).join(" "))));
 
 function describe({ operation, outcome, subjectKind, subjectId, subjectName }) {
-  const words = (outcome === "refused" && TRIED[operation]) || WORDS[operation] || operation;
-  if (NAMELESS.has(operation) && words !== TRIED["member.join"]) return words;
+  const words = (outcome === "refused" && REFUSED_WORDS[operation]) || WORDS[operation] || operation;
+  if (NAMELESS.has(operation) && words !== REFUSED_WORDS["member.join"]) return words;
   const name = [subjectKind === "location" ? subjectId : "", subjectName].filter(Boolean).join(", ") || subjectId;
   if (subjectKind !== "device") return `${words} ${name}`;
   return element("span", {}, `${words} `, element("a", { href: `#/device/${subjectId}` }, name));

@@ -1,8 +1,9 @@
 // Draws charts as SVG at their displayed width, so that the font size is the same on every screen.
 
 const SVG = "http://www.w3.org/2000/svg";
-// In pixels: the width of a letter, which is more than that of an average letter at 12 px, and the height of a line.
+// The assumed width of a letter in pixels. An average letter at 12 px is narrower.
 const LETTER = 7.4;
+// The height of a line in pixels.
 const LINE = 16;
 
 export function shape(name, attributes = {}, ...children) {
@@ -87,7 +88,7 @@ export function shares({ title, width, rows }) {
 }
 
 // Draws rows of cells. The shade of a cell shows its count: there is one shade for 0, and `levels` shades for more.
-export function heat({ title, width, rows, columns, levels = 5 }) {
+export function heatMap({ title, width, rows, columns, levels = 5 }) {
   const max = Math.max(1, ...rows.flatMap(({ cells }) => cells));
   const left = Math.ceil(Math.max(...rows.map(({ label }) => widthOf(label)))) + 14;
   const [cellWidth, cellHeight] = [(width - left) / columns.length, 22];

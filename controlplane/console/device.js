@@ -2,7 +2,7 @@
 
 import { callConsole } from "./facade.js";
 import { announceWork } from "./announcements.js";
-import { byId, dot, element, exact, formatDuration, pill, replace, when, zone } from "./elements.js";
+import { byId, dot, element, exactTime, formatDuration, pill, replace, timeAgo, browserZone } from "./elements.js";
 import { changesSection } from "./changes.js";
 import { locationOf, nameOf, reportedAt } from "./device_names.js";
 import { busyWith, reportLines } from "./devices.js";
@@ -43,14 +43,14 @@ export function showDevice(data, view, problem, actions) {
     element("div", { class: "title" }, element("h1", {}, nameOf(device)), pill(row.health), row.state === "closed" || row.state === "maintenance" ? element("span", { class: "sub" }, row.state) : null),
     element("p", { class: "lede" }, describeDevice(device)),
     element("dl", { class: "facts times" },
-      fact("Last seen", row.state === "never-connected" ? "never" : when(device.lastSeenAt)),
-      fact("Busy", busyWith(row)), fact("Last reported", when(reportedAt(row)))),
+      fact("Last seen", row.state === "never-connected" ? "never" : timeAgo(device.lastSeenAt)),
+      fact("Busy", busyWith(row)), fact("Last reported", timeAgo(reportedAt(row)))),
     row.reports.length ? element("div", { class: "newest" }, ...reportLines(row)) : null,
     canWrite && row.state !== "revoked" ? element("div", { class: "actions" },
       requestButton("network", row, true), requestButton("application", row, false),
       element("button", { id: "revoke", class: "danger", type: "button" }, "Revoke")) : null,
     pendingList(row, canWrite),
-    row.maintenanceUntil ? element("p", { class: "sub" }, `In maintenance until ${exact(row.maintenanceUntil)}: the device causes no alerts.`) : null,
+    row.maintenanceUntil ? element("p", { class: "sub" }, `In maintenance until ${exactTime(row.maintenanceUntil)}: the device causes no alerts.`) : null,
     element("p", { class: "problem", role: "alert" }, problem),
     changesSection(data.changes),
     data.incidents.length ? element("section", { id: "interruptions" },
@@ -62,7 +62,7 @@ export function showDevice(data, view, problem, actions) {
       data.hasOlder
         ? element("button", { class: "more", id: "older", type: "button" }, "Show older") : null),
     element("section", {}, element("h2", {}, "Device"), facts(detail.device)),
-    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${zone()}.`));
+    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${browserZone()}.`));
   sheet.onclick = (event) => {
     const button = event.target.closest("button");
     if (button?.ariaDisabled !== "true") actions[button?.id]?.();
@@ -90,8 +90,8 @@ const fact = (name, value, style) =>
 
 function facts(device) {
   const rows = [
-    ["Last seen", exact(device.lastSeenAt)],
-    ["Enrolled", exact(device.createdAt)],
+    ["Last seen", exactTime(device.lastSeenAt)],
+    ["Enrolled", exactTime(device.createdAt)],
     ["Location", device.locationId],
     ["Organization", device.organizationName || device.organizationId],
     ["Install", device.legacyInstallId],
@@ -99,7 +99,7 @@ function facts(device) {
     ["Instance", device.instanceId, "mono"],
     ["Binding", device.bindingId, "mono"],
   ];
-  if (device.revokedAt) rows.unshift(["Revoked", exact(device.revokedAt)]);
+  if (device.revokedAt) rows.unshift(["Revoked", exactTime(device.revokedAt)]);
   return element("dl", { class: "facts" }, ...rows.map((row) => fact(...row)));
 }
 
@@ -137,7 +137,7 @@ function historyRow({ request, report, line, requester }) {
     element("td", { class: "headline" }, line
       ? element("a", { class: "line", href: `#/report/${line.reportId}` }, dot(line.severity || "muted"), element("span", {}, line.headline || "Open"))
       : ""),
-    element("td", { class: "when" }, when(createdAt)),
+    element("td", { class: "when" }, timeAgo(createdAt)),
     element("td", { class: "how" }, [requester && `requested by ${requester}`, ...progress(request), ...circumstances(report)].filter(Boolean).join(", ")));
 }
 

@@ -2,7 +2,7 @@
 
 import { addDeviceLink } from "./add_device.js";
 import { callConsole } from "./facade.js";
-import { byId, dot, element, pill, plural, replace, when, zone } from "./elements.js";
+import { byId, dot, element, pill, plural, replace, timeAgo, browserZone } from "./elements.js";
 import { requestAllText, openRequestDialog } from "./request_dialog.js";
 import { locationOf, nameOf, reportedAt } from "./device_names.js";
 import { saveList } from "./downloads.js";
@@ -55,7 +55,7 @@ function showRows(data) {
   replace(byId("device-rows"),
     rows.length ? table(rows, canWrite) : element("p", { class: "empty" }, emptyText(data)),
     hasMore ? element("button", { id: "more", class: "more", type: "button" }, "Show more") : null,
-    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${zone()}.`));
+    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${browserZone()}.`));
   for (const box of document.querySelectorAll("#device-rows input[type=checkbox]"))
     box.checked = selected.has(box.value);
   updateActions(data);
@@ -164,9 +164,9 @@ function entry(row, canWrite) {
       element("span", { class: "sub" }, `${locationOf(device)} · ${device.platform} · ${device.appVersion || "version unknown"}`)),
     element("td", {}, pill(health), state === "closed" || state === "maintenance" ? element("span", { class: "sub" }, ` ${state}`) : null),
     element("td", { class: "headline" }, ...reportLines(row)),
-    element("td", { class: "when", "data-label": "last seen" }, state === "never-connected" ? "never" : when(device.lastSeenAt)),
+    element("td", { class: "when", "data-label": "last seen" }, state === "never-connected" ? "never" : timeAgo(device.lastSeenAt)),
     element("td", { class: "when", "data-label": "busy" }, busyWith(row)),
-    element("td", { class: "when", "data-label": "reported" }, when(reportedAt(row))));
+    element("td", { class: "when", "data-label": "reported" }, timeAgo(reportedAt(row))));
 }
 
 // Shows the running request, otherwise a different open request, otherwise the pending requests.
@@ -176,7 +176,7 @@ export function busyWith(row) {
   if (!request) return pendingSummary(row) || "–";
   const title = request.requestedBy ? `requested by ${request.requestedBy}` : null;
   const since = request.startedAt || request.createdAt;
-  return element("span", { title }, pill(request.status), " ", element("span", { class: "sub" }, `${request.kind}, `, when(since)));
+  return element("span", { title }, pill(request.status), " ", element("span", { class: "sub" }, `${request.kind}, `, timeAgo(since)));
 }
 
 // The most severe report comes first.

@@ -29,7 +29,7 @@ export const pill = (status, text = STATUS_TEXTS[status] || status) =>
 export const dot = (status) =>
   element("span", { class: `dot ${STATUS_CLASSES[status] || "muted"}`, role: "img", "aria-label": STATUS_TEXTS[status] || status, title: STATUS_TEXTS[status] || status });
 
-function ago(timestamp) {
+function describeAge(timestamp) {
   const seconds = Math.max(0, Math.round((Date.now() - new Date(timestamp)) / 1000));
   if (seconds < 10) return "now";
   if (seconds < 60) return `${Math.floor(seconds / 10) * 10} s ago`;
@@ -39,13 +39,14 @@ function ago(timestamp) {
 }
 
 // Formats a timestamp in the time zone of the browser, with the name of the zone.
-export const exact = (timestamp) =>
+export const exactTime = (timestamp) =>
   new Date(timestamp).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 
-export const when = (timestamp) =>
-  timestamp ? element("time", { datetime: timestamp, title: exact(timestamp) }, ago(timestamp)) : "–";
+// Shows the age of a timestamp. The title has the exact time.
+export const timeAgo = (timestamp) =>
+  timestamp ? element("time", { datetime: timestamp, title: exactTime(timestamp) }, describeAge(timestamp)) : "–";
 
-export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
+export const browserZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export function formatDuration(from, to) {
   const seconds = (new Date(to) - new Date(from)) / 1000;
@@ -62,7 +63,7 @@ export function replace(parent, ...children) {
   const wasVisible = isInWindow(document.activeElement);
   parent.replaceChildren(...fresh.childNodes);
   find()?.focus({ preventScroll: true });
-  // The children before the focused element can be taller than those that they replace.
+  // The new children before the focused element can be taller than the old ones, and move it out of the window.
   if (wasVisible && !isInWindow(document.activeElement)) document.activeElement.scrollIntoView({ block: "nearest" });
 }
 

@@ -43,7 +43,7 @@ export async function authenticate(operation, body = {}) {
   return (await post(`/api/auth/${operation}`, body)).json();
 }
 
-// Calls an operation that only this console uses.
+// Calls an operation that the contract does not have.
 export async function callConsole(name, body = {}) {
   return (await post(`/console/api/${name}`, body)).json();
 }

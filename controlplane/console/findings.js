@@ -3,7 +3,7 @@
 import { callConsole } from "./facade.js";
 import { saveFindings } from "./downloads.js";
 import { fillSelect, onFilterInput } from "./forms.js";
-import { byId, dot, element, pill, plural, replace, when, zone } from "./elements.js";
+import { byId, dot, element, pill, plural, replace, timeAgo, browserZone } from "./elements.js";
 
 const PAGES_MAX = 100;
 const GROUPS_MAX = 10;  // rows in a table of locations, platforms or versions
@@ -43,7 +43,7 @@ export function showFindings(data, view, actions) {
   byId("findings-new").checked = Boolean(filters.isNew);
   replace(byId("finding-rows"), unknown(counts),
     ...(list ? entries(data) : overview(data)),
-    element("p", { class: "zone" }, `The findings are from the newest reports of the last 7 days. Days of the trend end at midnight UTC. Times are in the time zone of this browser, ${zone()}.`));
+    element("p", { class: "zone" }, `The findings are from the newest reports of the last 7 days. Days of the trend end at midnight UTC. Times are in the time zone of this browser, ${browserZone()}.`));
 }
 
 function build(view, actions) {
@@ -167,7 +167,7 @@ function entry({ title, severity, locationId, locationName, deviceCount, since, 
   return element("li", {}, element("p", { class: "line" }, dot(severity), element("span", {},
     isShared ? `${plural(deviceCount, "device")} at ` : "", link(address, locationName || locationId),
     `: ${isShared ? title : devices[0].sentence}`,
-    element("span", { class: "sub" }, "since ", when(since), ": ", ...names, deviceCount > devices.length ? ` and ${deviceCount - devices.length} more` : ""))));
+    element("span", { class: "sub" }, "since ", timeAgo(since), ": ", ...names, deviceCount > devices.length ? ` and ${deviceCount - devices.length} more` : ""))));
 }
 
 function table(heads, rows) {

@@ -16,7 +16,7 @@ export function onFilterInput(form, search, apply) {
   });
 }
 
-// Sets the choices and the value of a filter, unless it has the focus. A value that is no choice becomes one.
+// Sets the choices and the value of a filter, unless it has the focus. If the value is no choice, it is added to them.
 export function fillSelect(select, choices, selectedValue = "") {
   if (select === document.activeElement) return;
   const all = choices.some(([value]) => value === selectedValue) ? choices : [...choices, [selectedValue, selectedValue]];

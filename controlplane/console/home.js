@@ -2,7 +2,7 @@
 
 import { addDeviceLink, canAddDevices } from "./add_device.js";
 import { callConsole } from "./facade.js";
-import { byId, dot, element, pill, plural, replace, when, zone } from "./elements.js";
+import { byId, dot, element, pill, plural, replace, timeAgo, browserZone } from "./elements.js";
 import { locationOf, nameOf } from "./device_names.js";
 import { busyWith, reportLines } from "./devices.js";
 import { RECENT, incidentList } from "./incidents.js";
@@ -45,7 +45,7 @@ export function showHome({ summary, rows, incidents }, view) {
         element("section", {}, element("h2", {}, "Newest reports"),
           summary.reports.length ? element("ul", { class: "cards" }, ...summary.reports.map(report)) : element("p", { class: "empty" }, "No report yet.")),
         counts("Versions", "version", summary.versions), counts("Platforms", "platform", summary.platforms))),
-    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${zone()}.`));
+    element("p", { class: "zone" }, `Times are in the time zone of this browser, ${browserZone()}.`));
 }
 
 const tile = (state, text, severity, count) => element("li", {},
@@ -71,13 +71,13 @@ const card = (row) => element("li", {},
   element("div", { class: "title" },
     element("a", { class: "name", href: `#/device/${row.device.instanceId}` }, nameOf(row.device)), pill(row.health),
     row.requests.length ? busyWith(row) : null),
-  element("p", { class: "sub" }, `${locationOf(row.device)} · last seen `, row.state === "never-connected" ? "never" : when(row.device.lastSeenAt)),
+  element("p", { class: "sub" }, `${locationOf(row.device)} · last seen `, row.state === "never-connected" ? "never" : timeAgo(row.device.lastSeenAt)),
   ...reportLines(row));
 
 const report = (each) => element("li", {},
   element("a", { class: "line", href: `#/report/${each.reportId}` }, dot(each.severity || "muted"),
     element("span", {}, element("strong", {}, nameOf({ legacyInstallId: each.name, locationId: each.locationId })),
-      ` · ${each.kind} · `, when(each.createdAt),
+      ` · ${each.kind} · `, timeAgo(each.createdAt),
       element("span", { class: "sub" }, each.headline || ""))));
 
 const counts = (title, name, values) => values.length ? element("section", {}, element("h2", {}, title),

@@ -1,6 +1,6 @@
 // Interruptions that several devices of a location share, as sentences.
 
-import { dot, element, plural, when } from "./elements.js";
+import { dot, element, plural, timeAgo } from "./elements.js";
 
 const NAMES_MAX = 6;
 const CLOCK_FORMAT = { hour: "2-digit", minute: "2-digit" };
@@ -24,7 +24,7 @@ function entry(each) {
       element("span", {}, `${deviceCount} of ${plural(observerCount, "device")} at `,
         element("a", { href: `#/devices?location=${encodeURIComponent(locationId)}` }, locationName || locationId),
         ` ${loss} at ${time(beganAt)}: ${suspect}.`,
-        element("span", { class: "sub" }, when(beganAt), endedAt ? `, for ${formatDuration(beganAt, endedAt)}: ` : ", not over yet: ", ...devices(each.incidents)),
+        element("span", { class: "sub" }, timeAgo(beganAt), endedAt ? `, for ${formatDuration(beganAt, endedAt)}: ` : ", not over yet: ", ...devices(each.incidents)),
         corrections(each.incidents))));
 }
 

@@ -126,11 +126,11 @@ function refreshIn(ms) {
   if (time >= nextRefreshMs) return;  // the earlier refresh remains
   clearTimeout(timer);
   nextRefreshMs = time;
-  timer = setTimeout(() => (document.hidden && VIEWS[route().view].pausesWhenHidden ? sleep() : refresh()), ms);
+  timer = setTimeout(() => (document.hidden && VIEWS[route().view].pausesWhenHidden ? pauseRefreshes() : refresh()), ms);
 }
 
-// Stops reloading. The view is refreshed when the page becomes visible again.
-const sleep = () => { nextRefreshMs = Infinity; };
+// The view is refreshed when the page becomes visible again.
+const pauseRefreshes = () => { nextRefreshMs = Infinity; };
 
 async function refresh() {
   clearTimeout(timer);
@@ -255,7 +255,7 @@ function showError(error, currentRoute) {
   showLive(isOutage(error) ? message : "", isOutage(error));
   if (isOutage(error)) return showOutageError(message, currentRoute);
   if (byId("view").hidden) return resetToSignIn(message);
-  // Otherwise the previous content would replace the error page, or count as the content of this address.
+  // The previous content is forgotten, so that it does not replace the error page or count as the content of this address.
   state.data = null;
   byId("view").dataset.view = "";
   byId("view").replaceChildren(error.status === 404 ? notFound(message) : problemPage(error.status === 403 ? "No access" : "Not possible", message));

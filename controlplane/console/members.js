@@ -1,7 +1,7 @@
 // The members and invitations of an organization, for its owners.
 
 import { callConsole } from "./facade.js";
-import { byId, element, exact, pill, replace, when } from "./elements.js";
+import { byId, element, exactTime, pill, replace, timeAgo } from "./elements.js";
 import { openConfirmation, describeLocations, locationsField, openForm, showSecret } from "./forms.js";
 import { fetchLocationNames } from "./locations.js";
 import { fetchOwnProfile } from "./signing_in.js";
@@ -41,7 +41,7 @@ function row(member, { members, names }, hooks) {
       element("span", { class: "name" }, member.name), " ",
       member.isThis ? pill("good", "you") : null,
       element("p", { class: "sub" }, member.email),
-      element("p", { class: "sub" }, element("span", { class: "role" }, member.role), ` at ${describeLocations(member.locations, names)} · since `, when(member.createdAt)),
+      element("p", { class: "sub" }, element("span", { class: "role" }, member.role), ` at ${describeLocations(member.locations, names)} · since `, timeAgo(member.createdAt)),
       isLast ? element("p", { class: "sub" }, member.isThis ? "You are the last owner with access to every location, so your role cannot be changed." : "The last owner with access to every location cannot be changed.") : null),
     isLast ? null : element("div", { class: "acts" },
       element("button", { type: "button", id: `change-${member.userId}`, "aria-label": `Change ${member.name}`, onclick: () => change(member, names, hooks) }, "Change"),
@@ -51,7 +51,7 @@ function row(member, { members, names }, hooks) {
 const invitationRow = (each, names, hooks) => element("li", {},
   element("div", {},
     element("span", { class: "name" }, each.email),
-    element("p", { class: "sub" }, element("span", { class: "role" }, each.role), ` at ${describeLocations(each.locations, names)} · the link is valid until ${exact(each.expiresAt)}`)),
+    element("p", { class: "sub" }, element("span", { class: "role" }, each.role), ` at ${describeLocations(each.locations, names)} · the link is valid until ${exactTime(each.expiresAt)}`)),
   element("button", { type: "button", id: `take-back-${each.id}`, "aria-label": `Revoke the invitation of ${each.email}`, onclick: () =>
     hooks.attempt(() => callConsole("members/revoke-invitation", { invitationId: each.id })) }, "Revoke"));
 

@@ -1,7 +1,7 @@
 // Creates, shows and cancels requests that wait until an offline device is online.
 
 import { callConsole } from "./facade.js";
-import { element, exact, pill, when } from "./elements.js";
+import { element, exactTime, pill, timeAgo } from "./elements.js";
 
 const WAIT_MS = 3 * 86400000;  // three days
 const DEVICES_MAX = 500;
@@ -51,8 +51,8 @@ export function pendingList(row, canWrite) {
   return element("ul", { class: "cards pending" }, ...row.pendingRequests.map((each) => element("li", {},
     pill("waiting"),
     element("span", {}, `The ${each.kind} report is requested when the device is online, until `,
-      element("time", { datetime: each.until, title: exact(each.until) }, day(each.until)),
-      each.requestedBy ? `. Requested by ${each.requestedBy}, ` : ". Requested ", when(each.createdAt)),
+      element("time", { datetime: each.until, title: exactTime(each.until) }, day(each.until)),
+      each.requestedBy ? `. Requested by ${each.requestedBy}, ` : ". Requested ", timeAgo(each.createdAt)),
     canWrite ? element("button", { id: `cancel-${each.kind}`, class: "quiet", type: "button" }, "Cancel") : null)));
 }
 

@@ -1,7 +1,7 @@
 // The printers of all devices, broken ones first, as one list or grouped by location.
 
 import { callConsole } from "./facade.js";
-import { byId, element, pill, plural, replace, when, zone } from "./elements.js";
+import { byId, element, pill, plural, replace, timeAgo, browserZone } from "./elements.js";
 import { locationOf, nameOf } from "./device_names.js";
 import { fillSelect, onFilterInput } from "./forms.js";
 
@@ -35,7 +35,7 @@ export function showPrinters(data, view, actions) {
   replace(byId("printer-rows"),
     ...(printers.length ? tables(printers, filters.group === "location") : [element("p", { class: "empty" }, emptyText(filters))]),
     hasMore ? element("button", { class: "more", id: "more-printers", type: "button" }, "Show more") : null,
-    element("p", { class: "zone" }, `The list is from the newest network report of each device. Times are in the time zone of this browser, ${zone()}.`));
+    element("p", { class: "zone" }, `The list is from the newest network report of each device. Times are in the time zone of this browser, ${browserZone()}.`));
 }
 
 function build(view, actions) {
@@ -89,7 +89,7 @@ function entry({ name, address, state, since, detail, device, health }, hasLocat
   return element("tr", {},
     element("td", { class: "who" }, element("span", { class: "name" }, name), element("span", { class: "sub" }, address || "no address")),
     element("td", {}, pill(state)),
-    element("td", { class: "when", "data-label": "since" }, when(since)),
+    element("td", { class: "when", "data-label": "since" }, timeAgo(since)),
     element("td", { class: "who", "data-label": "device" }, element("a", { href: `#/device/${device.instanceId}` }, nameOf(device)),
       health === "offline" ? element("span", { class: "sub" }, "device offline") : null),
     hasLocation ? element("td", { "data-label": "location" }, locationOf(device)) : null,

@@ -1,7 +1,7 @@
 // The profile of the signed-in user: organization, sessions, API keys and programs with access.
 
 import { callConsole } from "./facade.js";
-import { byId, element, pill, replace, when } from "./elements.js";
+import { byId, element, pill, replace, timeAgo } from "./elements.js";
 import { openConfirmation, describeLocations, locationsField, openForm, showSecret } from "./forms.js";
 import { fetchLocationNames } from "./locations.js";
 import { fetchSecondFactor, showSecondFactor } from "./second_factor.js";
@@ -56,7 +56,7 @@ function keys({ keys: rows, names }, hooks) {
     element("div", {},
       element("span", { class: "name" }, key.name), " ", element("span", { class: "sub mono" }, `…${key.hint}`),
       element("p", { class: "sub" }, `${key.canWrite ? "Reads and writes" : "Only reads"}, at ${describeLocations(key.locations, names)}`),
-      element("p", { class: "sub" }, "Created ", when(key.createdAt), " · used ", key.lastUsedAt ? when(key.lastUsedAt) : "never")),
+      element("p", { class: "sub" }, "Created ", timeAgo(key.createdAt), " · used ", key.lastUsedAt ? timeAgo(key.lastUsedAt) : "never")),
     element("button", { type: "button", class: "danger", id: `revoke-${key.id}`, "aria-label": `Revoke ${key.name}`, onclick: () => revokeKey(key, hooks) }, "Revoke"))));
 }
 
@@ -68,7 +68,7 @@ function grants({ grants: rows, organizations, organizationId }, hooks) {
       element("span", { class: "name" }, grant.clientName),
       element("p", { class: "sub" },
         `Can read your data${grant.organizationId === organizationId ? "" : ` of ${names.get(grant.organizationId) ?? grant.organizationId}`} and sends it to ${grant.clientHosts.join(", ") || "a program on your own computer"}`),
-      element("p", { class: "sub" }, "Since ", when(grant.createdAt), " · used ", when(grant.lastUsedAt))),
+      element("p", { class: "sub" }, "Since ", timeAgo(grant.createdAt), " · used ", timeAgo(grant.lastUsedAt))),
     element("button", { type: "button", class: "danger", id: `end-${grant.id}`, "aria-label": `Stop ${grant.clientName}`, onclick: () => endGrant(grant, hooks) }, "Stop"))));
 }
 
@@ -82,7 +82,7 @@ function sessions(rows, hooks) {
     element("div", {},
       element("span", { class: "name", title: each.userAgent }, browserOf(each.userAgent)), " ",
       each.isThis ? pill("good", "this browser") : null,
-      element("p", { class: "sub" }, `From ${each.address || "an unknown address"} · used `, when(each.lastUsedAt), " · since ", when(each.createdAt))),
+      element("p", { class: "sub" }, `From ${each.address || "an unknown address"} · used `, timeAgo(each.lastUsedAt), " · since ", timeAgo(each.createdAt))),
     each.isThis ? null : element("button", { type: "button", id: `end-${each.id}`, "aria-label": `Sign out ${browserOf(each.userAgent)}`, onclick: () =>
       hooks.attempt(() => callConsole("profile/end-session", { sessionId: each.id })) }, "Sign out"))));
 }

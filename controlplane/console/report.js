@@ -2,7 +2,7 @@
 
 import { callConsole, call, fetchReportPage, fetchReportTable } from "./facade.js";
 import { prepareMenu } from "./dialogs.js";
-import { element, exact, pill } from "./elements.js";
+import { element, exactTime, pill } from "./elements.js";
 import { nameOf } from "./device_names.js";
 import { fileName, save } from "./downloads.js";
 
@@ -22,7 +22,7 @@ export function showReport(data, view, attempt) {
   view.replaceChildren(element("div", { class: "report" },
     element("div", { class: "bar" },
       element("a", { href: `#/device/${detail.instanceId}` }, `← ${name}`),
-      element("h1", { class: "what" }, `${detail.kind} report of ${exact(detail.createdAt)}`),
+      element("h1", { class: "what" }, `${detail.kind} report of ${exactTime(detail.createdAt)}`),
       pill(detail.outcome),
       element("span", { class: "hash mono", title: "SHA-256 of the report" }, detail.payloadHash.slice(0, 16)),
       savingMenu(data, name, attempt)),

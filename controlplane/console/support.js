@@ -2,7 +2,7 @@
 // ends a link with a token from support. The console does not store the token.
 
 import { callSupport } from "./facade.js";
-import { byId, element, exact, replace, when } from "./elements.js";
+import { byId, element, exactTime, replace, timeAgo } from "./elements.js";
 import { openForm } from "./forms.js";
 import { organizationName } from "./signing_in.js";
 
@@ -42,7 +42,7 @@ function links(rows) {
   if (!rows.length) return element("p", { class: "empty" }, "There are no links. To link a chat or a mailbox, ask support for a token.");
   return element("ul", { class: "cards people" }, ...rows.map((each) => element("li", {},
     element("div", {}, element("span", { class: "name" }, each.channel),
-      element("p", { class: "sub" }, `Requested by ${each.requestedBy} · ${organizationName(each.organizationId)} · since `, when(each.confirmedAt))))));
+      element("p", { class: "sub" }, `Requested by ${each.requestedBy} · ${organizationName(each.organizationId)} · since `, timeAgo(each.confirmedAt))))));
 }
 
 // Shows the channel that the token would link, and asks for the organization.
@@ -59,7 +59,7 @@ function inspectToken(hooks) {
 function confirmLink(token, link, hooks) {
   openForm({
     title: `Link ${link.channel}?`, action: "Link",
-    text: `Requested by ${link.requestedBy}. The token is valid until ${exact(link.expiresAt)}.`,
+    text: `Requested by ${link.requestedBy}. The token is valid until ${exactTime(link.expiresAt)}.`,
     fields: [{ name: "organization", label: "Organization", options: link.organizations.map((each) => [each.id, each.name || each.id]) }],
   }, async ({ organization }) => {
     await callSupport("confirm", { token, organizationId: organization });

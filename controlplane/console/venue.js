@@ -13,9 +13,10 @@ export const PERIODS = [["today", "Today"], ["yesterday", "Yesterday"], ["last7"
 const EMPTY = { today: "No sales today yet.", yesterday: "No sales yesterday.", last7: "No sales in the last 7 days.", thisMonth: "No sales this month yet." };
 const COMPARED_MAX = 40;  // with more locations, the net of today is not compared with yesterday
 const DAY_MS = 86400000;
-// In pixels: the gap between two charts side by side, the minimum width of each, and that of a chart on its own.
+// The gap between two charts side by side, and the minimum width of each of them, in pixels.
 const GAP = 32;
 const HALF_MIN = 384;
+// The minimum width of a chart that has no other chart beside it, in pixels.
 const WIDTH_MIN = 240;
 const watcher = new ResizeObserver(() => redrawIfResized());
 let redrawIfResized = () => {};

@@ -6,8 +6,8 @@
 // page has no other currency. `widths` has the widths of charts in pixels. `open` has the ids of the tables that the
 // user has opened.
 
-import { change, hourText, hours, percent, shortMoney, untilNow } from "./amounts.js";
-import { bars, heat, shares } from "./charts.js";
+import { change, hourRange, hourText, percent, shortMoney, untilNow } from "./amounts.js";
+import { bars, heatMap, shares } from "./charts.js";
 import { element, plural } from "./elements.js";
 
 const HOURS = 24;
@@ -88,10 +88,10 @@ export function hoursChart(part) {
   const visible = present.slice(first, last + 1);
   const rows = visible.map(({ hour, net, sales }) => ({
     label: String(hour).padStart(2, "0"), value: net, previous: earlier[hour].net,
-    description: `${hours(hour)}: ${formatAmount(net)} of ${plural(sales, "sale")}, ${comparison} ${formatAmount(earlier[hour].net)}`,
+    description: `${hourRange(hour)}: ${formatAmount(net)} of ${plural(sales, "sale")}, ${comparison} ${formatAmount(earlier[hour].net)}`,
   }));
   const best = [...visible].sort((one, other) => other.net - one.net)[0];
-  const summary = `Net by hour: most between ${hours(best.hour)}, ${formatAmount(best.net)}`;
+  const summary = `Net by hour: most between ${hourRange(best.hour)}, ${formatAmount(best.net)}`;
   return element("section", {},
     title(part, "Hours"),
     element("p", { class: "sub chart-key" },
@@ -100,7 +100,7 @@ export function hoursChart(part) {
       element("span", {}, venue.timeZone ? `hours of ${venue.timeZone}` : "hours of each location")),
     bars({ title: summary, width: widths.whole, rows, axis: (value) => shortMoney(value, currency) }),
     table(`hours-${currency}`, ["Hour", "Net", `Net ${comparison}`, "Sales"],
-      visible.map(({ hour, net, sales }) => [hours(hour), formatAmount(net), formatAmount(earlier[hour].net), sales.toLocaleString()]), open));
+      visible.map(({ hour, net, sales }) => [hourRange(hour), formatAmount(net), formatAmount(earlier[hour].net), sales.toLocaleString()]), open));
 }
 
 // ---------------------------------------------------------------------------- locations, methods, items
@@ -164,15 +164,15 @@ export function activity({ activity: counts, activityComplete }, venue, { open, 
   const [first, last] = [Math.min(...counts.map(({ hour }) => hour)), Math.max(...counts.map(({ hour }) => hour))];
   const columns = Array.from({ length: last - first + 1 }, (_, index) => first + index);
   const best = [...counts].sort((one, other) => other.orderCount - one.orderCount).slice(0, 3)
-    .map(({ weekday, hour, orderCount }) => `${WEEKDAYS[weekday - 1]} ${hours(hour)} (${plural(orderCount, "order")})`);
+    .map(({ weekday, hour, orderCount }) => `${WEEKDAYS[weekday - 1]} ${hourRange(hour)} (${plural(orderCount, "order")})`);
   return element("section", { id: "best-hours" },
     element("h2", {}, "Best hours"),
     element("p", { class: "sub" }, `Busiest in the 28 days before today: ${best.join(", ")}.${activityComplete ? "" : " There is less than 28 days of data."}`),
-    heat({
+    heatMap({
       title: `Orders by weekday and hour: most on ${best[0]}`, width, columns: columns.map((hour) => String(hour).padStart(2, "0")),
       rows: WEEKDAYS.map((name, index) => ({
         label: name.slice(0, 3), cells: columns.map((hour) => countOf(index + 1, hour)),
-        description: (column) => `${name} ${hours(columns[column])}: ${plural(countOf(index + 1, columns[column]), "order")}`,
+        description: (column) => `${name} ${hourRange(columns[column])}: ${plural(countOf(index + 1, columns[column]), "order")}`,
       })),
     }),
     element("p", { class: "sub chart-key" },

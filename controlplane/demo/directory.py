@@ -21,8 +21,8 @@ _POLL_S: Final = 0.1
 
 
 @contextlib.contextmanager
-def claim_directory(home: Path) -> Iterator[int]:
-    """Create and lock ``home``, and delete the files that an earlier demo left there.
+def claim_directory(directory: Path) -> Iterator[int]:
+    """Create and lock ``directory``, and delete the files that an earlier demo left there.
 
     Yields:
         The descriptor of the lock file. The directory stays locked until every process that
@@ -33,19 +33,19 @@ def claim_directory(home: Path) -> Iterator[int]:
             program, or it cannot be created.
     """
     try:
-        home.mkdir(parents=True, mode=0o700, exist_ok=True)
-        lock = home / LOCK
-        if not lock.exists() and any(home.iterdir()):
+        directory.mkdir(parents=True, mode=0o700, exist_ok=True)
+        lock = directory / LOCK
+        if not lock.exists() and any(directory.iterdir()):
             raise CommandError(
-                f"{home} has files that do not belong to a demo. A demo would delete them",
+                f"{directory} has files that do not belong to a demo. A demo would delete them",
                 "Use --dir with a new or an empty directory.",
             )
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except OSError as error:
-        raise CommandError(f"cannot create {home}: {error.strerror}") from error
+        raise CommandError(f"cannot create {directory}: {error.strerror}") from error
     try:
-        _wait_for_lock(descriptor, home)
-        for path in home.iterdir():
+        _wait_for_lock(descriptor, directory)
+        for path in directory.iterdir():
             # Keep the lock file: if this loop is interrupted, the next demo recognises by this
             # file that the directory belongs to a demo.
             if path.is_dir() and not path.is_symlink():
@@ -57,12 +57,12 @@ def claim_directory(home: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _wait_for_lock(descriptor: int, home: Path) -> None:
+def _wait_for_lock(descriptor: int, directory: Path) -> None:
     deadline = time.monotonic() + WAIT_FOR_LOCK_S
     while not _try_lock(descriptor):
         if time.monotonic() > deadline:
             raise CommandError(
-                f"another demo uses {home}",
+                f"another demo uses {directory}",
                 "End it with Ctrl-C, or use --dir with another directory.",
             )
         time.sleep(_POLL_S)

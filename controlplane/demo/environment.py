@@ -28,14 +28,15 @@ class Environment:
         description: What is simulated, for the user.
         network: The content of the ``[network]`` section of the agent's configuration.
         variables: Environment variables that the demo sets for the agent.
-        outside: A socket that is bound in the machine's own network, where the browser runs. Empty
-            unless the demo's process entered a network namespace. The caller closes the socket.
+        outside_sockets: A socket that is bound in the machine's own network, where the browser
+            runs. Empty unless the demo's process entered a network namespace. The caller closes the
+            socket.
     """
 
     description: str
     network: str = ""
     variables: dict[str, str] = field(default_factory=dict)
-    outside: tuple[socket.socket, ...] = ()
+    outside_sockets: tuple[socket.socket, ...] = ()
 
 
 _REAL: Final = Environment("This demo scans this machine and its private networks (--lan).")
@@ -58,12 +59,12 @@ def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
     if is_real:
         return _REAL
     reason = reason_against_lan()
-    outside = () if reason else (_start_lan(processes),)
+    outside_sockets = () if reason else (_start_lan(processes),)
     variables = _start_spooler(processes, "loopback" if reason else "lan")
     if reason:
         return Environment(_ON_LOOPBACK.format(reason=reason), "device_only = true\n", variables)
     description = _ON_LAN.format(devices=len(VENUE.hosts))
-    return Environment(description, variables=variables, outside=outside)
+    return Environment(description, variables=variables, outside_sockets=outside_sockets)
 
 
 def reason_against_lan() -> str | None:
@@ -128,6 +129,7 @@ def _start_spooler(processes: Processes, queues: str) -> dict[str, str]:
 
 
 def _try_lan() -> str:
+    """Create a LAN in this process. Return why this failed, or "" if it succeeded."""
     from controlplane.demo.lan.tap import open_tap  # Linux only
 
     try:
@@ -147,9 +149,9 @@ def _start_lan(processes: Processes) -> socket.socket:
     """
     from controlplane.demo.lan.tap import open_tap  # Linux only
 
-    outside = bind("127.0.0.1", 0)
+    outside_socket = bind("127.0.0.1", 0)
     enter_network_namespace()
     tap_fd = open_tap(VENUE)
     processes.start("lan", "controlplane.demo.lan", str(tap_fd), inherited_files=[tap_fd])
     os.close(tap_fd)
-    return outside
+    return outside_socket

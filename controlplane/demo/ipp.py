@@ -47,8 +47,8 @@ def _attribute(attribute: Attribute) -> bytes:
         data = struct.pack("!i", value)
     else:
         data = value.encode()
-    return bytes([tag]) + _sized(name.encode()) + _sized(data)
+    return bytes([tag]) + _with_length(name.encode()) + _with_length(data)
 
 
-def _sized(data: bytes) -> bytes:
+def _with_length(data: bytes) -> bytes:
     return struct.pack("!H", len(data)) + data

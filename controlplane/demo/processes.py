@@ -21,20 +21,20 @@ _CHILD: Final = (sys.executable, "-I", "-m", "controlplane.demo.child")
 ``-I`` isolates the process: the current directory and PYTHONPATH cannot change which code it runs.
 """
 
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 Result = TypeVar("Result")
 Process = subprocess.Popen[bytes]
 
 
 class Processes:
-    """Starts processes and writes their output to ``home``. Use it in a ``with`` statement.
+    """Starts processes and writes their output to ``directory``. Use it in a ``with`` statement.
 
     The processes are stopped at the end of the ``with`` statement. Every process inherits the file
     descriptors ``inherited``.
     """
 
-    def __init__(self, home: Path, *inherited: int) -> None:
-        self.home = home
+    def __init__(self, directory: Path, *inherited: int) -> None:
+        self.directory = directory
         self._inherited = inherited
         self._started: dict[str, Process] = {}
 
@@ -62,7 +62,7 @@ class Processes:
         name: str,
         *command: str,
         inherited_files: Sequence[int] = (),
-        environment: Mapping[str, str] = _NOTHING,
+        environment: Mapping[str, str] = _NO_VARIABLES,
     ) -> Process:
         """Run a module. Its stdout is written to ``name``.out, and its stderr to ``name``.log.
 
@@ -71,7 +71,7 @@ class Processes:
         """
         # The variables that configure an agent of this machine must not affect the demo's agent.
         variables = {k: v for k, v in os.environ.items() if not k.startswith("VENUE_AGENT_")}
-        output, log = self.home / f"{name}.out", self.home / f"{name}.log"
+        output, log = self.directory / f"{name}.out", self.directory / f"{name}.log"
         with output.open("wb") as stdout, log.open("wb") as stderr:
             process = subprocess.Popen(
                 (*_CHILD, *command),
@@ -90,8 +90,8 @@ class Processes:
 
         Raises CommandError.
         """
-        output, line = self.home / f"{name}.out", re.compile(rf"^{pattern}\n", re.MULTILINE)
-        failure = f"the {name} did not start: see {self.home / name}.log"
+        output, line = self.directory / f"{name}.out", re.compile(rf"^{pattern}\n", re.MULTILINE)
+        failure = f"the {name} did not start: see {self.directory / name}.log"
         return wait_for(lambda: line.search(output.read_text()), process, failure)[1]
 
 

@@ -18,18 +18,23 @@ from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
 
 REQUEST_TTL_S: Final = 90
+"""Shorter than the default, so that the demo ends soon if a report does not arrive."""
 
 
 def main() -> None:
     database, key_file, *descriptor = sys.argv[1:]
-    outside = [socket.socket(fileno=int(number)) for number in descriptor]
-    inside = bind("127.0.0.1", outside[0].getsockname()[1] if outside else 0)
+    outside_sockets = [socket.socket(fileno=int(number)) for number in descriptor]
+    port = outside_sockets[0].getsockname()[1] if outside_sockets else 0
+    listener = bind("127.0.0.1", port)
     links = SignInLinks()
     link = links.offer(Path(key_file).read_text().strip())
-    sys.stdout.write(f"sign in at {url_of(inside)}{link}\n")
+    sys.stdout.write(f"sign in at {url_of(listener)}{link}\n")
     settings = Settings(request_ttl_s=REQUEST_TTL_S)
-    on_listening = partial(announce, inside)
-    serve(database, settings, "info", inside, on_listening, further_sockets=outside, links=links)
+    on_listening = partial(announce, listener)
+    serve(
+        database, settings, "info", listener, on_listening,
+        further_sockets=outside_sockets, links=links,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ UUIDS: Final = {
     "Bar": "c1b5f0a2-4f1e-4c1b-9a53-001162a0b061",
     "Office": "e3248000-80ce-11db-8000-30055ca1c260",
 }
-_PRINTING: Final = "_pdl-datastream._tcp"
+_RAW_PRINTING_TYPE: Final = "_pdl-datastream._tcp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _printer(number: int, mac: str, model: str, name: str, *reasons: str) -> Lan
         hostname=name.lower(), title=model, ipp=(printer,),
         services=(
             LanService(name, "_ipp._tcp", 631, txt),
-            LanService(name, _PRINTING, 9100, txt[:1]),
+            LanService(name, _RAW_PRINTING_TYPE, 9100, txt[:1]),
         ),
     )  # fmt: skip
 
@@ -70,7 +70,7 @@ VENUE: Final = LanPlan(
         _host(30, "78:8a:20:10:00:30", "", (22, 80, 443), "UniFi AP"),
         _host(
             50, "64:eb:8c:10:00:50", "kitchen", (80, 9100), "TM-T88VI",
-            LanService("Kitchen", _PRINTING, 9100, ("ty=EPSON TM-T88VI",)),
+            LanService("Kitchen", _RAW_PRINTING_TYPE, 9100, ("ty=EPSON TM-T88VI",)),
         ),
         _printer(60, "30:05:5c:a1:c2:60", "Brother MFC-L2750DW", "Office", "media-empty"),
         _printer(61, "00:11:62:a0:b0:61", "Star mC-Print3", "Bar"),

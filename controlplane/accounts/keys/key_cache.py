@@ -47,7 +47,7 @@ class KeyCache:
             self._callers.popitem(last=False)
 
     def now_s(self) -> float:
-        """Return the current time in seconds. A poll passes its start time to `apply_poll`."""
+        """Return the monotonic time in seconds. A poll passes its start time to `apply_poll`."""
         return self._monotonic()
 
     def owners(self) -> frozenset[UUID]:

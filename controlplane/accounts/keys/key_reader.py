@@ -54,9 +54,10 @@ class KeyReader:
         try:
             callers = await self._read(tuple(group))
         except Exception as error:  # noqa: BLE001 - each caller gets the error
-            for waiting in group.values():
-                waiting.set_exception(error)
-                waiting.exception()  # otherwise asyncio logs it if all callers have disconnected
+            for future in group.values():
+                future.set_exception(error)
+                # Without this call, asyncio logs the error if all callers have disconnected.
+                future.exception()
             return
-        for key_hash, waiting in group.items():
-            waiting.set_result(callers.get(key_hash))
+        for key_hash, future in group.items():
+            future.set_result(callers.get(key_hash))

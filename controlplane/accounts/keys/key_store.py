@@ -19,8 +19,8 @@ PREFIX = "vck_"
 DEFAULT_ORGANIZATION = "org-0001"
 HINT_LENGTH = 4
 USES_NOTED_WITHIN = timedelta(minutes=1)
-"""The first use of a key is in the database within this time. It is stored by the next poll for
-changes, within seconds. The rest of the time is a margin."""
+"""Maximum time until the first use of a key is in the database. The next poll for changes stores
+it, usually within seconds."""
 
 
 @dataclass(frozen=True, slots=True)

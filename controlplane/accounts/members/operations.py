@@ -13,7 +13,7 @@ from sqlalchemy import select
 from controlplane.accounts import users
 from controlplane.accounts.members import invitations, messages
 from controlplane.accounts.members.rules import require_owner
-from controlplane.accounts.messages import EmptyRequest, Revoked
+from controlplane.accounts.messages import EmptyRequest, RevokeReply
 from controlplane.accounts.names import require_known
 from controlplane.accounts.users import Member
 from controlplane.operation.audit_entries import Event, Subject, describe_role, user_subject
@@ -129,7 +129,9 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
     )
 
 
-def revoke_invitation(context: RequestContext, body: messages.InvitationRevokeRequest) -> Revoked:
+def revoke_invitation(
+    context: RequestContext, body: messages.InvitationRevokeRequest
+) -> RevokeReply:
     """Revoke an invitation. Its link becomes invalid."""
     require_owner(context)
     row = context.session.get(Invitation, body.invitation_id)
@@ -137,7 +139,7 @@ def revoke_invitation(context: RequestContext, body: messages.InvitationRevokeRe
         raise not_found("invitation")
     context.note(Event("invitation.revoke", _invitation_subject(row)))
     context.session.delete(row)
-    return Revoked(revoked=True)
+    return RevokeReply(revoked=True)
 
 
 def _member(context: RequestContext, user_id: UUID) -> Member:

@@ -54,7 +54,7 @@ def add_code(
     code_challenge: str,
     now: datetime,
 ) -> str:
-    """Return a new code. Only its hash is stored."""
+    """Add a code and return it. Only its hash is stored. Expired codes are deleted."""
     session.execute(delete(OAuthCode).where(OAuthCode.expires_at <= now))
     code = new_secret(CODE)
     session.add(
@@ -176,7 +176,10 @@ def find_and_lock_refresh_token(
 
 
 def find_and_lock_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | None:
-    """Return an access or refresh token and its grant, and lock the row of the user."""
+    """Return an access or refresh token and its grant, and lock the row of the user.
+
+    Returns None if the token does not exist. Expired and exchanged tokens are returned, too.
+    """
     if not (is_secret(token, ACCESS) or is_secret(token, REFRESH)):
         return None
     query = (

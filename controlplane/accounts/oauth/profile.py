@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from agent.wire.base import Array, Exact, Tolerant, Uuid
-from controlplane.accounts.messages import EmptyRequest, Ended
+from controlplane.accounts.messages import EmptyRequest, EndReply
 from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.redirects import host_of
 from controlplane.operation.audit_entries import Event, Subject
@@ -56,7 +56,7 @@ def list_grants(context: RequestContext, _body: EmptyRequest) -> GrantsReply:
     return GrantsReply(grants=tuple(_record(*each) for each in result))
 
 
-def end_grant(context: RequestContext, body: GrantEndRequest) -> Ended:
+def end_grant(context: RequestContext, body: GrantEndRequest) -> EndReply:
     """End a grant of the user and its tokens."""
     grant = grants.end_by_id(context.session, body.grant_id, context.caller.session_user_id)
     if grant is None:
@@ -65,7 +65,7 @@ def end_grant(context: RequestContext, body: GrantEndRequest) -> Ended:
     name = UNREGISTERED if client is None else client.name
     subject = Subject("grant", str(body.grant_id), name)
     context.note(Event("grant.end", subject), grant.organization_id)
-    return Ended(ended=True)
+    return EndReply(ended=True)
 
 
 def _record(grant: OAuthGrant, client: OAuthClient | None) -> GrantRecord:

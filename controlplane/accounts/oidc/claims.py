@@ -1,8 +1,8 @@
 """What an identity provider states about a user: claims of the ID token and of userinfo.
 
-A token is accepted only if it is signed with an asymmetric algorithm. So a token without a
-signature is refused, and so is a token that was signed with the provider's public key as a shared
-secret (RFC 8725, 3.1).
+A token is accepted only if it is signed with an asymmetric algorithm. Tokens without a signature
+are refused. Tokens that use the provider's public key as a shared secret are refused, too (RFC
+8725, 3.1).
 """
 
 import unicodedata
@@ -176,9 +176,9 @@ def has_groups(claims: Mapping[str, Any], provider: IdentityProvider) -> bool:
 def _has_too_many_groups(claims: Mapping[str, Any], groups_claim: str) -> bool:
     """Return whether the provider left out the groups because there are too many.
 
-    Entra ID does so for users of more than 200 groups, and names an address with the groups
-    instead. To read this as "no groups" would end memberships of users who are still in their
-    groups.
+    Entra ID leaves them out for users in more than 200 groups, and sends an address at which the
+    groups can be read. Without this check, such users would count as users without groups, and
+    their memberships would end.
 
     Args:
         claims: of the ID token, or of userinfo. ``_claim_names`` is defined in OpenID Connect Core,

@@ -122,7 +122,7 @@ def _link_account(
     elif _has_identity(session, provider, user):
         raise ProviderRefusedError(
             "the account of your e-mail address belongs to a different user of the provider: ask"
-            " the operator to remove it"
+            " the operator to remove the account"
         )
     session.add(
         Identity(issuer=provider.issuer, subject=claims.subject, user_id=user.id, created_at=now)

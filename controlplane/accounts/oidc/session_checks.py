@@ -21,7 +21,7 @@ from controlplane.accounts.oidc.providers import IdentityProvider
 from controlplane.operation.audit_entries import Event, Subject, note, user_actor
 from controlplane.storage.account_tables import SignInSession, User
 
-RETRY: Final = timedelta(seconds=60)
+RETRY_AFTER: Final = timedelta(seconds=60)
 """A reserved session is due again after this time, if its check has no result."""
 RESERVED_MAX: Final = 16
 """Maximum number of sessions that one call reserves."""
@@ -46,7 +46,7 @@ def reserve_due(session: Session, now: datetime) -> Sequence[DueCheck]:
     due = query.order_by(SignInSession.verify_at).limit(RESERVED_MAX)
     rows = session.scalars(due.with_for_update(skip_locked=True)).all()
     for row in rows:
-        row.verify_at = now + RETRY
+        row.verify_at = now + RETRY_AFTER
     # In a row with `verify_at`, the provider, the subject and the access token are not None.
     return [
         DueCheck(
@@ -81,7 +81,7 @@ def confirm(
 def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> None:
     """End a session whose user the provider refuses, and the user's OAuth grants.
 
-    Grants in other organizations than that of the session remain.
+    The user's grants in other organizations remain.
     """
     row = session.get(SignInSession, check.session_id, with_for_update=True)
     if row is None:
@@ -97,9 +97,9 @@ def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> Non
 def retry_later(session: Session, check: DueCheck, now: datetime) -> None:
     """Check a session again later, because its provider did not answer.
 
-    The check is due again after `RETRY`, or earlier if the session becomes invalid before that. If
-    the session is invalid already, the version of the user's permissions is incremented, so that
-    the session's open streams end.
+    The check is due again after `RETRY_AFTER`, or earlier if the session becomes invalid before
+    that. If the session is invalid already, the version of the user's permissions is incremented,
+    so that the session's open streams end.
     """
     row = session.get(SignInSession, check.session_id)
     if row is None or row.verified_until is None:
@@ -107,4 +107,4 @@ def retry_later(session: Session, check: DueCheck, now: datetime) -> None:
     if row.verified_until <= now:
         users.increment_permissions_version(session, row.user_id)
     else:
-        row.verify_at = min(now + RETRY, row.verified_until)
+        row.verify_at = min(now + RETRY_AFTER, row.verified_until)

@@ -63,6 +63,7 @@ def confirm(
     if recovery_codes is None:
         raise wrong_code()
     row = context.session.get_one(SignInSession, context.caller.key_id)
+    # Only a session that began with a password needs a second factor.
     row.has_second_factor = row.provider is None
     context.note(Event("second_factor.set_up", user_subject(user)))
     return messages.RecoveryCodesReply(recovery_codes=recovery_codes)

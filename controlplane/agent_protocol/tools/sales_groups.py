@@ -127,9 +127,9 @@ class Group:
 Hours = Collection[int] | None
 """The local hours of the day to count; None means all."""
 SumSales = Callable[[Any, Sequence[str]], Iterator[SumsByColumns[Any]]] | None
-"""A function that takes a class of sums (`DaySums` or `ItemSums`) and the names of columns, and
-yields the sums of single sales for each combination of values of these columns. None means that
-rollups are read instead."""
+"""A function that sums single sales. It takes a class of sums (`DaySums` or `ItemSums`) and the
+names of columns. It yields the sums for each combination of values of these columns. None means
+that rollups are read instead."""
 
 
 def supported_metrics(groups: Sequence[GroupBy], hours: Hours = None) -> SupportedMetrics:

@@ -192,9 +192,9 @@ class RoutesReply(Tolerant):
 class RouteRequest(Exact):
     """A route. A null ``id`` adds a route. A null ``target`` keeps the target of an existing route.
 
-    ``target`` is a URL for a webhook, Slack or Teams, e-mail addresses separated by commas, or the
-    routing key of PagerDuty, with the prefix ``eu:`` for its service region EU. Empty
-    ``severities`` or ``locations`` match all alerts.
+    ``target`` depends on the kind: a URL for a webhook, Slack or Teams; e-mail addresses, separated
+    by commas; or the routing key of PagerDuty. The prefix ``eu:`` of a routing key selects the
+    service region EU. Empty ``severities`` or ``locations`` match all alerts.
     """
 
     id: Annotated[str, Field(min_length=1, max_length=64), *STORABLE] | None
@@ -224,11 +224,11 @@ class RouteIdRequest(Exact):
     route_id: Annotated[str, Field(min_length=1, max_length=64), *STORABLE]
 
 
-class Removed(Tolerant):
+class RemoveReply(Tolerant):
     removed: bool
 
 
-class Queued(Tolerant):
+class RouteTestReply(Tolerant):
     """``notification_id`` names the delivery in the log."""
 
     notification_id: str

@@ -79,17 +79,17 @@ def set_route(context: RequestContext, body: messages.RouteRequest) -> messages.
     return messages.RouteReply(route=_record(row), secret=secret)
 
 
-def remove_route(context: RequestContext, body: messages.RouteIdRequest) -> messages.Removed:
+def remove_route(context: RequestContext, body: messages.RouteIdRequest) -> messages.RemoveReply:
     """Remove a route. Its undelivered notifications are not sent any more."""
     require_owner(context)
     row = _route(context, body.route_id)
     _note(context, "alert_route.remove", row)
     context.session.delete(row)
     fail_notifications(context.session, context.organization_id, row.id, context.now)
-    return messages.Removed(removed=True)
+    return messages.RemoveReply(removed=True)
 
 
-def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messages.Queued:
+def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messages.RouteTestReply:
     """Queue a test notification for a route. The delivery log shows the result."""
     require_owner(context)
     row = _route(context, body.route_id)
@@ -121,7 +121,7 @@ def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messag
         now=context.now,
     )  # fmt: skip
     _note(context, "alert_route.test", row)
-    return messages.Queued(notification_id=notified.notification)
+    return messages.RouteTestReply(notification_id=notified.notification)
 
 
 def _new_route(context: RequestContext) -> AlertRoute:

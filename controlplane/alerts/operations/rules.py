@@ -98,7 +98,7 @@ def set_rule(context: RequestContext, body: messages.RuleRequest) -> messages.Ru
     return _record(rule_of(row))
 
 
-def remove_rule(context: RequestContext, body: messages.RuleRemoveRequest) -> messages.Removed:
+def remove_rule(context: RequestContext, body: messages.RuleRemoveRequest) -> messages.RemoveReply:
     """Remove a rule. The rule that it replaced applies again.
 
     This is the rule of the organization with the same name, or the default rule.
@@ -110,7 +110,7 @@ def remove_rule(context: RequestContext, body: messages.RuleRemoveRequest) -> me
         raise not_found("rule")
     _note(context, row, "", is_set=False)
     context.session.delete(row)
-    return messages.Removed(removed=True)
+    return messages.RemoveReply(removed=True)
 
 
 def _require_access(context: RequestContext, location_id: str | None) -> None:

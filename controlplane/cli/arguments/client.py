@@ -1,8 +1,8 @@
 """The commands that call a service over HTTP.
 
 Most commands work with every service that implements the contract. The commands ``alerts``,
-``findings``, ``incidents`` and ``printers``, and the option ``--when-back``, call operations that
-the contract does not have.
+``findings``, ``incidents`` and ``printers``, and the options ``--health`` and ``--when-back``,
+require operations that the contract does not have.
 """
 
 from typing import Final

@@ -129,5 +129,5 @@ def _describe_devices(entry: FindingEntry) -> str:
 
 def _describe_unknown(count: int, total: int | None) -> str:
     devices = counted(count, "device") if total is None else f"{count} of {total} devices"
-    reason = "no recent report from these devices could contain them"
+    reason = "these devices have no recent report that could contain them"
     return f"The findings of {devices} are unknown: {reason}."

@@ -23,7 +23,7 @@ from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 
-CUT = "There are more devices than this command reads."
+MORE_DEVICES_NOTE = "There are more devices than this command reads."
 VERSIONS_MAX = 4
 """Maximum number of versions in the line below the table."""
 CSV: Final[CsvColumns[Device]] = {
@@ -67,7 +67,7 @@ def list_all(options: argparse.Namespace) -> int:
         print_devices(devices, is_cut=is_cut, all_count=len(devices_of_service))
         return 0
     if is_cut:
-        sys.stderr.write(f"{CUT}\n")
+        sys.stderr.write(f"{MORE_DEVICES_NOTE}\n")
     return 0
 
 
@@ -96,7 +96,7 @@ def print_devices(devices: Sequence[Device], *, is_cut: bool, all_count: int | N
     if devices:
         print_note(_summary(devices, all_count))
     if is_cut:
-        print_note(CUT)
+        print_note(MORE_DEVICES_NOTE)
 
 
 def show(options: argparse.Namespace) -> int:

@@ -74,11 +74,11 @@ def selected_devices(options: argparse.Namespace, devices: Sequence[Device]) -> 
             raise UsageError("use either names of devices, or --all and filters")
         return list(dict.fromkeys(find_device(instance, devices) for instance in options.instance))
     if options.all or not filters.is_empty:
-        return _filtered(filters, devices)
+        return _matching_devices(filters, devices)
     raise UsageError("no device is selected: use a name, --location or --all")
 
 
-def _filtered(filters: Filters, devices: Sequence[Device]) -> list[Device]:
+def _matching_devices(filters: Filters, devices: Sequence[Device]) -> list[Device]:
     matching_devices = filters.apply(devices)
     if not matching_devices:
         raise CommandError(

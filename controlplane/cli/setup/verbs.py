@@ -46,8 +46,8 @@ KEY_NAME: Final = "first key"
 
 
 @dataclass(frozen=True, slots=True)
-class Existing:
-    """What an organization has already.
+class SetupState:
+    """What an organization already has of the parts that `setup` creates.
 
     Attributes:
         name: the name of the organization, or None if it has none.
@@ -104,12 +104,12 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read_existing(session: Session, organization_id: str) -> Existing:
+def _read_existing(session: Session, organization_id: str) -> SetupState:
     organization = session.get(Organization, organization_id)
     keys = select(ApiKey).where(
         ApiKey.organization_id == organization_id, ApiKey.revoked_at.is_(None)
     )
-    return Existing(
+    return SetupState(
         None if organization is None else organization.name,
         tuple(
             member.user.email
@@ -121,7 +121,7 @@ def _read_existing(session: Session, organization_id: str) -> Existing:
     )
 
 
-def _make_plan(options: argparse.Namespace, existing: Existing) -> Plan:
+def _make_plan(options: argparse.Namespace, existing: SetupState) -> Plan:
     """Return what to create, from the options and the answers of the user. Raises UsageError."""
     must_ask = {
         "--organization-name": not existing.name and not options.organization_name,
@@ -230,7 +230,7 @@ def _create(session: Session, options: argparse.Namespace, plan: Plan) -> str | 
     return key.secret
 
 
-def _print_existing(existing: Existing) -> None:
+def _print_existing(existing: SetupState) -> None:
     locations = [
         f"{name or 'no name'} ({location_id})" for location_id, name in existing.locations.items()
     ]

@@ -144,7 +144,7 @@ def _read_name(payload: bytes, offset: int) -> tuple[Name, int]:
     """
     labels: list[bytes] = []
     end = 0
-    for _ in range(64):
+    for _ in range(64):  # a bound, because pointers of a hostile packet can form a loop
         if offset >= len(payload):
             return (), offset
         length = payload[offset]

@@ -19,9 +19,9 @@ from controlplane.storage.report_tables import JudgedReport
 from controlplane.storage.tables import Device, Report
 
 REPORTS_A_STEP: Final = 20
-"""The most reports that one call of `judge_again` judges."""
+"""Maximum number of reports that one call of `judge_again` judges."""
 OLD_A_STEP: Final = 200
-"""The most reports that one call of `stop_counting_old_reports` marks as too old."""
+"""Maximum number of reports that one call of `stop_counting_old_reports` marks as too old."""
 
 
 def judge_again(session: Session, now: datetime) -> int:

@@ -68,11 +68,11 @@ def finding_devices(
         next_cursor=context.cursors.write(listing, page[-1].sort_key)
         if len(groups) > size
         else None,
-        unknown_count=unknown_of(sums, body.rule),
+        unknown_count=unknown_device_count(sums, body.rule),
     )
 
 
-def unknown_of(sums: Sums, rule: str | None) -> int:
+def unknown_device_count(sums: Sums, rule: str | None) -> int:
     """Return how many matching devices have no recent report to which ``rule`` applies.
 
     If ``rule`` is None, a recent report of any kind is enough.
@@ -91,7 +91,7 @@ def _groups_after(
         if count_max <= 0:
             continue
         counts = sums.new_by_location if body.is_new else sums.by_location
-        # The counts come largest first. Only those with the same number must still be sorted.
+        # The rows are sorted by count, largest first. Rows with equal counts must still be sorted.
         for _, tied in groupby(counts(body.rule, severity, count_max), key=itemgetter(2)):
             ordered = sorted((_Group(*row) for row in tied), key=lambda each: each.sort_key)
             yield from (each for each in ordered if each.sort_key > first)

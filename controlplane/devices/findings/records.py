@@ -75,7 +75,7 @@ class FindingGroup(Tolerant):
 
 
 class FindingsReply(Tolerant):
-    """Problems come first, and findings of many devices before those of few.
+    """Findings are ordered by severity, most severe first, and then by number of devices.
 
     Attributes:
         device_count: devices that match the filters and are not revoked.

@@ -44,7 +44,7 @@ def store_findings(
     It must be the newest report of its kind with content from this device. The row of the device
     must be locked.
     """
-    _store_judged(session, device, report, now)
+    _store_judged_report(session, device, report, now)
     is_own = (DeviceFinding.device == device.position) & (DeviceFinding.kind == report.kind)
     columns = (DeviceFinding.rule, DeviceFinding.severity, DeviceFinding.sentence)
     rows = session.execute(select(*columns).where(is_own))
@@ -80,7 +80,7 @@ def store_findings(
     count_again(session, (device,), now)
 
 
-def _store_judged(session: Session, device: Device, report: Report, now: datetime) -> None:
+def _store_judged_report(session: Session, device: Device, report: Report, now: datetime) -> None:
     row = session.get(JudgedReport, (device.position, report.kind))
     if row is None:
         row = JudgedReport(device=device.position, kind=report.kind)

@@ -59,7 +59,7 @@ from controlplane.storage.tables import Device
 TREND_DAYS: Final = 30
 ROWS_AT_ONCE: Final = 200
 """Number of rows that the database driver reads at once if not all are needed."""
-NEW: Final = timedelta(days=1)
+NEW_AGE_MAX: Final = timedelta(days=1)
 """Age up to which a finding is new."""
 Attribute = Literal["location_id", "platform", "version"]
 ATTRIBUTES: Final[tuple[Attribute, ...]] = get_args(Attribute)
@@ -248,7 +248,7 @@ class Sums:
 
         A finding is not new if the reports of the other kind have had it for a day or longer.
         """
-        recent, since = self.context.now - RECENT, self.context.now - NEW
+        recent, since = self.context.now - RECENT, self.context.now - NEW_AGE_MAX
         other = aliased(DeviceFinding)
         # The index contains the kind. It helps with `other.kind ==`, but not with `other.kind !=`.
         other_kind = case((DeviceFinding.kind == "network", "application"), else_="network")

@@ -20,7 +20,7 @@ from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.accounts import sessions, throttle
 from controlplane.accounts.members.messages import PasswordChangeReply, PasswordChangeRequest
-from controlplane.accounts.messages import EmptyRequest, SignedOut, SignInReply, SignInRequest
+from controlplane.accounts.messages import EmptyRequest, SignInReply, SignInRequest, SignOutReply
 from controlplane.accounts.passwords import require_valid_length
 from controlplane.accounts.second_factor import pending
 from controlplane.accounts.throttle import Attempt, network_of
@@ -74,7 +74,7 @@ async def sign_out(core: Core, request: Request) -> Response:
     cookies.require_own_origin(core, request, requires_header=True)
     parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
     await end_own_session(core, request)
-    return reply_with_cookie(core, request, SignedOut(signed_out=True), "")
+    return reply_with_cookie(core, request, SignOutReply(signed_out=True), "")
 
 
 async def end_own_session(core: Core, request: Request) -> None:

@@ -122,7 +122,7 @@ async def test_a_finding_fires_and_resolves_its_rule(fleet: RoutedFleet) -> None
     assert (firing["condition"], firing["argument"], firing["severity"]) == (
         "finding", "queue-stopped", "critical",
     )  # fmt: skip
-    assert "has the finding queue-stopped since" in firing["text"]
+    assert "has had the finding queue-stopped since" in firing["text"]
     assert firing["text"].endswith(": Queue bar is stopped.")
     assert firing["url"] == f"http://service/#/alerts/{firing['alertId']}"
     remove(fleet, DeviceFinding)

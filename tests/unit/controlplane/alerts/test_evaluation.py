@@ -125,7 +125,7 @@ async def test_an_offline_device_causes_one_alert_that_resolves(fleet: Fleet) ->
     (firing,) = await fleet.run(25)
     assert kinds([firing]) == [("alert.firing", "offline", False)]
     assert firing["instanceId"] == device.instance_id
-    assert firing["text"].startswith("till-01 (loc-0001) is offline since 20 Nov 12:")
+    assert firing["text"].startswith("till-01 (loc-0001) has been offline since 20 Nov 12:")
     fleet.offline = set()
     assert await fleet.run(4) == []
     (resolved,) = await fleet.run(60)

@@ -151,7 +151,9 @@ async def test_a_mail_that_the_server_refused_is_sent_again_with_the_delivery_id
     assert mailbox.recipients == ["ada@example.com", "bob@example.com"]
     assert mailbox.encrypted == [True]
     assert message["From"] == "alerts@venue.example"
-    assert message["Subject"].startswith("Firing: till-01 (loc-0001) is offline since 20 Nov 12:")
+    assert message["Subject"].startswith(
+        "Firing: till-01 (loc-0001) has been offline since 20 Nov 12:"
+    )
     assert message["Message-ID"] == f"<{delivery['id']}@venue.example>"
     assert "Acknowledge or silence: http://service/#/alerts/" in message.get_content()
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]

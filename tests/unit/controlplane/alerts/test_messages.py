@@ -26,4 +26,4 @@ def test_the_text_of_an_alert_has_date_and_time_of_the_location(
         started_at=STARTED_AT, ended_at=None, detail="",
     )  # fmt: skip
     text = text_of(alert, "till-01", zone, is_resolved=False)
-    assert text == f"till-01 (loc-0001) is offline since {since}"
+    assert text == f"till-01 (loc-0001) has been offline since {since}"

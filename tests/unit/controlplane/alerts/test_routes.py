@@ -85,7 +85,7 @@ async def test_a_digest_is_one_mail_a_day(fleet: RoutedFleet) -> None:
     assert (delivery["status"], delivery["dueAt"]) == ("pending", "2026-11-21T07:00:00Z")
     assert len(delivery["texts"]) == 4
     # The mail is sent on the next day, so the text contains the date.
-    assert "till-01 (loc-0001) is offline since 20 Nov 12:" in delivery["texts"][0]
+    assert "till-01 (loc-0001) has been offline since 20 Nov 12:" in delivery["texts"][0]
 
 
 async def test_a_digest_with_too_many_alerts_has_a_second_mail(
@@ -114,7 +114,7 @@ async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(
     await fleet.run(15)
     by_host = {each.url.host: json.loads(each.content) for each in fleet.route_webhook.received}
     slack = by_host["hooks.slack.example.com"]
-    assert slack["text"].startswith("Firing: till-01 (loc-0001) is offline since 20 Nov 12:")
+    assert slack["text"].startswith("Firing: till-01 (loc-0001) has been offline since 20 Nov 12:")
     assert [each["type"] for each in slack["blocks"]] == ["section", "section"]
     (attachment,) = by_host["teams.example.com"]["attachments"]
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"

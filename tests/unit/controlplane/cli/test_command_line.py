@@ -22,7 +22,7 @@ from controlplane.client.connection import connect, read_key
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import PAGES_MAX, OperationsClient
 from controlplane.client.refusals import MESSAGE_MAX, refusal
-from controlplane.client.waiting import Patience
+from controlplane.client.waiting import RetryPolicy
 from tests.unit.controlplane.cli.without_library import run_without
 
 INSTANCE = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
@@ -161,7 +161,7 @@ def client_of(answer: Callable[[httpx2.Request], httpx2.Response]) -> Operations
     transport = httpx2.MockTransport(answer)
     return OperationsClient(
         httpx2.Client(transport=transport, base_url="https://ops.example.com/base"),
-        Patience(most_s=0),
+        RetryPolicy(total_wait_max_s=0),
     )
 
 

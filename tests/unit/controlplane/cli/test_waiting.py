@@ -13,7 +13,7 @@ from agent.wire.operator_operations import CreateRequestRequest, RevokeRequest
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import PAGE_SIZE, OperationsClient
 from controlplane.client.refusals import RefusedError
-from controlplane.client.waiting import WAITED_MAX_S, Patience, seconds_of
+from controlplane.client.waiting import WAITED_MAX_S, RetryPolicy, seconds_of
 
 DEVICE = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
 EMPTY: dict[str, object] = {"devices": [], "nextCursor": None}
@@ -38,14 +38,14 @@ class Service:
         return httpx2.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
     def client(self) -> OperationsClient:
-        patience = Patience(
+        retry_policy = RetryPolicy(
             on_wait=lambda wait_s, status: self.reported_waits.append((wait_s, status)),
             sleep=self.waits.append,
             rng=random.Random(7),
         )
         transport = httpx2.MockTransport(self.answer)
         http = httpx2.Client(transport=transport, base_url="https://ops.example.com/")
-        return OperationsClient(http, patience)
+        return OperationsClient(http, retry_policy)
 
 
 def refusal(status: int, retry_after: str | None = None) -> httpx2.Response:

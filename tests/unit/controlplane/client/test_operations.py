@@ -11,7 +11,7 @@ from agent.wire import device_operations as devices
 from agent.wire import routes
 from agent.wire.codec import decode, to_plain, validate
 from controlplane.client.operations import OperationsClient
-from controlplane.client.waiting import Patience
+from controlplane.client.waiting import RetryPolicy
 from tests.contract import golden
 
 DEVICE_OPERATIONS = {
@@ -55,7 +55,7 @@ def service() -> Service:
 def client(service: Service) -> Iterator[OperationsClient]:
     transport = httpx2.MockTransport(service)
     with httpx2.Client(base_url="http://127.0.0.1:8470/", transport=transport) as http:
-        yield OperationsClient(http, Patience(sleep=lambda _: None))
+        yield OperationsClient(http, RetryPolicy(sleep=lambda _: None))
 
 
 @pytest.mark.parametrize("name", DEVICE_OPERATIONS)

@@ -11,7 +11,7 @@ import pytest
 from agent.wire.codec import to_plain
 from controlplane.client import refusals
 from controlplane.client.retail import RENEWED_BEFORE_S, RetailClient
-from controlplane.client.waiting import WAITED_MAX_S, Patience
+from controlplane.client.waiting import WAITED_MAX_S, RetryPolicy
 from controlplane.retail import routes
 from controlplane.retail.models import GivenGood, GivenVariation, GivenVat
 
@@ -70,7 +70,7 @@ def client(service: Service) -> Iterator[RetailClient]:
     with RetailClient(
         "http://127.0.0.1:8470/api/v1/",
         "venue_test_key",
-        patience=Patience(sleep=service.waits.append),
+        retry_policy=RetryPolicy(sleep=service.waits.append),
         monotonic=lambda: service.now_s,
         transport=httpx2.MockTransport(service),
     ) as client:
