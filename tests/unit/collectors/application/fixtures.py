@@ -24,7 +24,7 @@ def values(entries: tuple[Field, ...]) -> dict[str, object]:
     return {entry.key: entry.value for entry in entries if entry.status == "available"}
 
 
-def plant(root: Path, files: dict[str, str | bytes]) -> Path:
+def write_files(root: Path, files: dict[str, str | bytes]) -> Path:
     """Write ``files`` below ``root``, which stands for `/`. Return ``root``."""
     for name, content in files.items():
         path = root / name

@@ -43,10 +43,8 @@ ANSWERS = json.dumps({key: {"value": key} for key in BROWSER_KEYS})
 
 
 @pytest.fixture(autouse=True)
-def _patient_runner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the runner wait until a source returns its own reason for a delay, even if the machine is
-    busy.
-    """
+def _long_grace_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the runner wait for the reason that a late source returns, even on a busy machine."""
     monkeypatch.setattr(runner, "GRACE_S", 300)
 
 

@@ -62,8 +62,8 @@ def test_empty_watch_list_reads_no_process_table() -> None:
 def test_the_process_of_the_test_is_in_the_process_table() -> None:
     name = psutil.Process().name()
     result = processes.read_table(frozenset({processes.program_name(name)}))
-    mine = next(entry for entry in result if entry.pid == os.getpid())
-    assert mine.memory_bytes > 0
+    own = next(entry for entry in result if entry.pid == os.getpid())
+    assert own.memory_bytes > 0
 
 
 def test_watched_programs_beyond_the_limit_are_counted() -> None:
