@@ -57,9 +57,8 @@ def test_ipp_is_contacted_last_if_its_connection_is_reused() -> None:
     probes.record_outcome(9100, "open", 0.1)
     assert [s.port for s in probes.start_connections(0.1, 1)] == [515]
     assert probes.time_out_tries(0.1 + WAIT_S) == [Step(515, "drop")]
-    assert [s.port for s in probes.start_connections(0.5, 9)] == [
-        80
-    ]  # port 515 will be tried again
+    # Port 515 will be tried again.
+    assert [s.port for s in probes.start_connections(0.5, 9)] == [80]
     probes.record_outcome(80, "refused", 0.6)
     assert probes.next_due == 0.1 + PRINT_GAP_S
     assert probes.give_up_second_tries_at_print_ports(0.7)
