@@ -223,7 +223,7 @@ async def test_requests_run_one_at_a_time_in_their_order(rig: ExecutorRig) -> No
     assert [sent.request_id.int for sent in acknowledgements] == [1, 2, 3]
 
 
-async def test_waiting_requests_and_schedules_share_one_collection(
+async def test_waiting_requests_and_a_scheduled_report_share_one_collection(
     rig: ExecutorRig,
 ) -> None:
     for number in range(1, 21):
@@ -293,7 +293,7 @@ async def test_a_second_collection_waits_for_pending_acknowledgements(
     assert len(rig.collectors.jobs) == 3
 
 
-async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_path: Path) -> None:
+async def test_a_report_waits_until_the_outbox_has_room(tmp_path: Path) -> None:
     settings = config(limits={"outbox_max_bytes": 100_000})
     with agent_parts(tmp_path, limits=settings.limits) as bound_agent:
         rig = make_rig(bound_agent, settings)
@@ -555,7 +555,7 @@ async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
         ((Event.REFUSED,), True, State.REJECTED, 0, None),
     ],
 )
-async def test_each_journal_row_is_handled_at_the_start(  # noqa: PLR0917
+async def test_each_request_in_the_journal_gets_the_boot_action_of_its_state(  # noqa: PLR0917
     rig: ExecutorRig,
     events: tuple[Event, ...],
     is_expired: bool,

@@ -421,7 +421,7 @@ async def test_an_interruption_during_quiet_hours_is_recorded_from_their_end(
     assert abs(seconds(incident.began_at) - FIRST_FAULT_S) <= TIMEOUT_S
 
 
-async def test_a_broken_stream_during_an_interruption_does_not_begin_a_new_one(
+async def test_a_broken_stream_during_an_interruption_does_not_begin_another_interruption(
     record: Record,
 ) -> None:
     """The link is lost from 100 s to 110 s, and from 120 s to 130 s. The stream breaks at 105 s."""

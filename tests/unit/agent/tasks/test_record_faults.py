@@ -71,7 +71,7 @@ async def running(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_each_local_fault_is_an_incident_and_no_interruption(record: Record) -> None:
+async def test_each_local_fault_is_an_incident_and_not_an_interruption(record: Record) -> None:
     path = FakePath(FakeClock())
     spans: list[Span] = [
         ("queue-stopped", "receipts", 1000.0, 3000.0),

@@ -135,7 +135,7 @@ async def test_a_binding_that_cannot_be_saved_is_not_used(unbound_agent: AgentPa
     assert not unbound_agent.binding_state.is_bound
 
 
-async def test_a_device_without_a_binding_waits_until_one_is_stored(
+async def test_a_device_without_a_binding_waits_until_a_binding_is_stored(
     unbound_agent: AgentParts,
 ) -> None:
     with pytest.raises(RuntimeError):

@@ -12,10 +12,12 @@ FIXTURES = ALL_FIXTURES / "application"
 
 
 def fixture(name: str) -> bytes:
+    """Return the content of a recorded file."""
     return (FIXTURES / name).read_bytes()
 
 
 def by_key(reading: Reading | ApplicationFacts) -> dict[str, Field]:
+    """Return the fields by key."""
     return {entry.key: entry for entry in reading.fields}
 
 

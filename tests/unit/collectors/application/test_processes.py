@@ -95,10 +95,12 @@ def test_use_of_each_core_is_measured_between_two_readings(monkeypatch: pytest.M
     assert facts["cpu.busiestCoreUseFraction"] == 0.25
 
 
-def frequency(raised: Exception | None = None, *, megahertz: float = 0.0) -> Callable[[], object]:
+def frequency(error: Exception | None = None, *, megahertz: float = 0.0) -> Callable[[], object]:
+    """Return a replacement of `psutil.cpu_freq`. It raises ``error``, or returns ``megahertz``."""
+
     def cpu_freq() -> object:
-        if raised is not None:
-            raise raised
+        if error is not None:
+            raise error
         return SimpleNamespace(current=megahertz)
 
     return cpu_freq

@@ -121,7 +121,9 @@ async def test_a_changed_key_is_tried_at_once(unbound_agent: AgentParts) -> None
     assert unbound_agent.condition_codes() == set()
 
 
-async def test_an_expired_challenge_is_replaced_by_a_new_one(unbound_agent: AgentParts) -> None:
+async def test_an_expired_challenge_is_replaced_by_a_new_challenge(
+    unbound_agent: AgentParts,
+) -> None:
     unbound_agent.client.script["enroll"].append(Refused(410, None, "the challenge ran out"))
 
     async with running(unbound_agent.enrollment.run):
@@ -274,11 +276,11 @@ async def test_the_heartbeat_decides_about_the_binding_if_devices_share_a_key(
 async def test_an_organization_id_longer_than_the_report_limit_sets_a_condition(
     unbound_agent: AgentParts, length: int, codes: set[str]
 ) -> None:
-    def with_a_long_id(request: EnrollRequest) -> EnrollmentRecord:
+    def enroll_with_long_id(request: EnrollRequest) -> EnrollmentRecord:
         assert unbound_agent.client.record is not None
         return unbound_agent.client.record.model_copy(update={"organization_id": "x" * length})
 
-    unbound_agent.client.always["enroll"] = with_a_long_id
+    unbound_agent.client.always["enroll"] = enroll_with_long_id
     async with running(unbound_agent.enrollment.run):
         await unbound_agent.binding_state.wait_until_bound()
         await settle()

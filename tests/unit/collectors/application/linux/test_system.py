@@ -210,7 +210,7 @@ def test_a_machine_with_only_unreliable_sensors_lists_them_and_has_no_hottest_se
         assert fields[key].reason == "no temperature sensor is reliable"
 
 
-def test_the_reason_for_a_missing_limit_is_that_the_hottest_sensor_reports_none(
+def test_the_reason_for_a_missing_limit_is_that_the_hottest_sensor_reports_no_limit(
     tmp_path: Path,
 ) -> None:
     zone = "sys/class/thermal/thermal_zone0"

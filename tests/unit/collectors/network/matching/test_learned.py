@@ -224,22 +224,26 @@ def test_the_reason_mentions_a_device_that_had_the_name_of_the_queue():
         KITCHEN, address=None, host=None, addresses=(), port=None, dns_sd_name="Kitchen"
     )
 
-    def announced(name: str, address: str, mac: str) -> Observations:
+    def observe_announcement(name: str, address: str, mac: str) -> Observations:
         service = MdnsService(name, "_ipp._tcp", "", (address,), 631, (("rp", "ipp/print"),), "e")
         host = ScannedHost(address, mac_address=mac, open_ports=(631,))
         return correlate(scanned=[host], services=[service], scanned_networks=LAN)
 
-    first = announced("Kitchen", "192.168.1.50", KITCHEN_MAC)
-    (printer,) = match_again(first, announced("Kitchen", "192.168.1.50", STRANGER_MAC), named)
+    first = observe_announcement("Kitchen", "192.168.1.50", KITCHEN_MAC)
+    (printer,) = match_again(
+        first, observe_announcement("Kitchen", "192.168.1.50", STRANGER_MAC), named
+    )
     assert printer.status == "unknown"
     assert "another device answers there" in (printer.reason or "")
-    (printer,) = match_again(first, announced("Bar", "192.168.1.77", KITCHEN_MAC), named)
+    (printer,) = match_again(first, observe_announcement("Bar", "192.168.1.77", KITCHEN_MAC), named)
     assert printer.reason == (
         "No device announces the name Kitchen by mDNS; the device that had this name is at"
         " 192.168.1.77 (same MAC): was it renamed? Set the printer up again, or restore its name"
     )
     assert printer.status == "unreachable"
-    (printer,) = match_again(first, announced("Kitchen", "192.168.1.77", KITCHEN_MAC), named)
+    (printer,) = match_again(
+        first, observe_announcement("Kitchen", "192.168.1.77", KITCHEN_MAC), named
+    )
     assert printer.status == "reachable"
 
 

@@ -205,7 +205,7 @@ def test_a_queue_that_is_set_up_at_the_new_address_of_a_printer_is_reachable():
     assert other_result.status == "reachable"
 
 
-def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
+def test_a_printer_that_answers_has_not_moved_although_its_uuid_is_announced_elsewhere():
     """Some makers give many devices the same UUID. Only a MAC address is unique."""
     known = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}")
     hosts = (scanned_host("192.168.1.50", None, 631), scanned_host("192.168.1.61", OTHER_MAC, 631))
@@ -354,7 +354,7 @@ def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: st
 # ------------------------------------------------------------------ the queue's own path
 
 
-def test_a_queue_that_its_server_does_not_have_is_missing():
+def test_a_queue_that_its_server_does_not_have_is_reported_as_missing():
     evidence = (
         Evidence("192.168.1.5", 631, queue="printers/GONE", is_missing=True),
         Evidence("192.168.1.5", 631, queue="printers/bar", uuid=UUID, state="idle"),

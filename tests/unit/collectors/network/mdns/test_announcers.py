@@ -290,7 +290,7 @@ def test_direct_answers_are_stored_beside_many_forged_addresses() -> None:
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
 
 
-def test_a_forged_service_is_not_listed_if_the_host_confirms_another_one_on_its_port() -> None:
+def test_a_forged_service_is_not_listed_if_the_host_confirms_another_service_on_its_port() -> None:
     records = link_records()
     records.add(HONEST, service_records("False", HONEST, "false.local"))  # forged source address
     records.add(HONEST, service_records("Other", HONEST, "other.local", port=80))
@@ -314,7 +314,7 @@ def test_services_that_a_host_did_not_confirm_are_listed_if_their_host_name_is_c
     }
 
 
-def test_confirmed_services_use_no_more_memory_than_the_stored_ones() -> None:
+def test_confirmed_services_use_no_more_memory_than_the_stored_services() -> None:
     records = link_records(limit=100)
     records.add(HONEST, service_records("Kitchen", HONEST))
     pointers = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(5000))

@@ -188,7 +188,7 @@ def test_port_is_queried_as_soon_as_it_is_discovered():
     assert len(future.result().evidence) == 3
 
 
-def test_printer_is_queried_once_its_queues_are_known():
+def test_printer_is_queried_as_soon_as_its_queues_are_known():
     hosts = FakeHosts()
     discoveries = Discoveries()
     future = in_background(

@@ -131,7 +131,7 @@ def test_a_deeply_nested_snmp_answer_is_refused():
 
 
 def test_only_known_printers_with_an_open_print_port_are_queried():
-    def known(address: str, port: int | None = 9100) -> KnownPrinter:
+    def known_printer(address: str, port: int | None = 9100) -> KnownPrinter:
         return KnownPrinter("a", "A", "network", "config", addresses=(address,), port=port)
 
     hosts = [
@@ -140,7 +140,7 @@ def test_only_known_printers_with_an_open_print_port_are_queried():
         ScannedHost("10.0.0.7", open_ports=(80,)),
         ScannedHost("10.0.0.8", open_ports=(9100,)),
     ]
-    printers = [known(f"10.0.0.{number}") for number in (5, 6, 7, 9)]
+    printers = [known_printer(f"10.0.0.{number}") for number in (5, 6, 7, 9)]
     assert snmp_targets(printers, hosts, ()) == (
         SnmpTarget("10.0.0.5", 9100),
         SnmpTarget("10.0.0.6", 631),

@@ -43,7 +43,7 @@ def test_at_most_eight_connections_and_one_to_a_print_port_are_open_at_once() ->
     assert probes.start_connections(0.0, 100) == []
 
 
-def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
+def test_the_next_print_port_waits_for_the_answer_of_the_first_print_port() -> None:
     probes = HostProbes((9100, 9101))
     assert [s.port for s in probes.start_connections(0.0, 100)] == [9100]
     assert probes.start_connections(0.1, 100) == []

@@ -126,7 +126,7 @@ def test_open_and_refused_ports_of_this_machine_are_reported(
     assert sorted(contacts) == sorted((listener.port, closed))
 
 
-def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
+def test_a_connection_is_reset_without_sending_a_byte(listener: Listener) -> None:
     scan(
         [Target("127.0.0.1", "local")],
         (listener.port,),
@@ -139,7 +139,7 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can disconnect a TCP socket")
-def test_a_connection_is_reset_although_a_program_that_just_started_holds_a_copy(
+def test_a_connection_is_reset_although_a_new_program_holds_a_copy_of_its_descriptor(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies: list[int] = []
