@@ -101,8 +101,8 @@ class QueueVerdict:
     def __str__(self) -> str:
         addresses = [link.ipv4 for link in self.own_printers[-1].links]
         return (
-            f"venue {self.seed}, report {self.report}: {self.queue.uri} of the device at {addresses} is"
-            f" {self.result.status}: {self.result.reason} (truth: {self.truth})"
+            f"venue {self.seed}, report {self.report}: {self.queue.uri} of the device at"
+            f" {addresses} is {self.result.status}: {self.result.reason} (truth: {self.truth})"
         )
 
 
