@@ -60,7 +60,7 @@ def report(
         request_id=request_id,
         failure_reason="collection-failed",
     )
-    return seal(request, 10**6)
+    return seal(request, max_bytes=10**6)
 
 
 def config(base_url: str = BASE_URL, location_id: str = "loc-0001", **sections: object) -> Config:

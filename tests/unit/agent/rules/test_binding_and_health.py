@@ -82,7 +82,7 @@ def test_no_condition_hides_itself(code: str) -> None:
     assert visible_codes(code) == {code}
 
 
-def test_at_least_one_condition_is_visible() -> None:
+def test_if_every_condition_holds_only_consequences_are_hidden() -> None:
     assert visible_codes(*CONDITIONS) != set()
     assert not visible_codes(*CONDITIONS) & {
         "not-enrolled",

@@ -29,12 +29,13 @@ def test_expiry_is_decided_by_the_service_clock() -> None:
 
 
 @given(timestamps, timestamps, timestamps, timestamps)
-def test_timestamps_are_compared_correctly_at_any_clock_skew(
-    service: datetime, local: datetime, timestamp: datetime, later: datetime
+def test_is_past_is_exact_for_any_timestamps_and_any_clock_skew(
+    service: datetime, local: datetime, timestamp: datetime, local_time: datetime
 ) -> None:
     skew = ClockSkew.of(service - local)
 
-    assert skew.is_past(timestamp, later) == ((later - timestamp) + skew.offset >= timedelta(0))
+    is_past = (local_time - timestamp) + skew.offset >= timedelta(0)
+    assert skew.is_past(timestamp, local_time) == is_past
 
 
 @pytest.mark.parametrize(

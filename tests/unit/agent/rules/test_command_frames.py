@@ -27,28 +27,29 @@ def command(number: int = 1, **changes: Any) -> dict[str, Any]:
     }
 
 
-def ids(frame: Frame) -> list[int]:
+def numbers_of(frame: Frame) -> list[int]:
+    """Return for each command the number from which `command` made its request id."""
     return [c.request_id.int & 0xFFFFFFFFFFFF for c in frame.commands]
 
 
-ONE, TWO = command(1), command(2)
+COMMAND_1, COMMAND_2 = command(1), command(2)
 
 
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
-        (ONE, [1]),
-        ([ONE, TWO], [1, 2]),
+        (COMMAND_1, [1]),
+        ([COMMAND_1, COMMAND_2], [1, 2]),
         ([], []),
         (None, []),
         ({}, []),
-        ({"commands": [ONE, TWO]}, [1, 2]),
-        ({"requests": [ONE]}, [1]),
-        ({"items": [ONE], "next": None}, [1]),
-        ({"commands": ONE}, [1]),
+        ({"commands": [COMMAND_1, COMMAND_2]}, [1, 2]),
+        ({"requests": [COMMAND_1]}, [1]),
+        ({"items": [COMMAND_1], "next": None}, [1]),
+        ({"commands": COMMAND_1}, [1]),
         ({"commands": None}, []),
         ({"commands": []}, []),
-        ({**ONE, "items": [], "requests": None}, [1]),
+        ({**COMMAND_1, "items": [], "requests": None}, [1]),
     ],
     ids=lambda value: json.dumps(value)[:40],
 )
@@ -57,7 +58,7 @@ def test_commands_are_parsed_from_each_form_of_document(document: Any, expected:
 
     for data in (text, text.encode(), f"  {text}\r\n", json.dumps(document, indent=1).encode()):
         frame = parse_frame(data)
-        assert ids(frame) == expected
+        assert numbers_of(frame) == expected
         assert frame.rejected == ()
 
 
@@ -68,19 +69,19 @@ def test_empty_input_is_an_empty_frame(data: str | bytes) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
 def test_each_line_can_contain_one_document(end: str) -> None:
-    text = end.join([json.dumps(ONE), "null", "[]", json.dumps([TWO, command(3)]), ""])
+    text = end.join([json.dumps(COMMAND_1), "null", "[]", json.dumps([COMMAND_2, command(3)]), ""])
 
-    assert ids(parse_frame(text)) == [1, 2, 3]
-    assert ids(parse_frame(text.encode())) == [1, 2, 3]
+    assert numbers_of(parse_frame(text)) == [1, 2, 3]
+    assert numbers_of(parse_frame(text.encode())) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("status", ["received", "running", "expired", "failed"])
 def test_a_command_delivered_again_may_have_any_status(status: str) -> None:
-    assert ids(parse_frame(json.dumps(command(1, status=status)))) == [1]
+    assert numbers_of(parse_frame(json.dumps(command(1, status=status)))) == [1]
 
 
 BROKEN: list[Any] = [
-    {key: value for key, value in ONE.items() if key != "kind"},
+    {key: value for key, value in COMMAND_1.items() if key != "kind"},
     command(9, kind="camera"),
     command(9, version=2),
     command(9, version="1"),
@@ -89,7 +90,7 @@ BROKEN: list[Any] = [
     command(9, expiresAt="soon"),
     command(9, status="lost"),
     {"unknown": True},
-    [ONE],
+    [COMMAND_1],
     "text",
     7,
     True,
@@ -99,16 +100,18 @@ BROKEN: list[Any] = [
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda value: json.dumps(value)[:60])
 def test_valid_entries_beside_an_invalid_entry_are_kept(broken: Any) -> None:
-    frame = parse_frame(json.dumps([ONE, broken, TWO]))
+    frame = parse_frame(json.dumps([COMMAND_1, broken, COMMAND_2]))
 
-    assert ids(frame) == [1, 2]
+    assert numbers_of(frame) == [1, 2]
     assert len(frame.rejected) == 1
 
 
 def test_valid_lines_beside_invalid_lines_are_kept() -> None:
-    frame = parse_frame(f"{json.dumps(ONE)}\n{{half\n{json.dumps(TWO)}\n\xff\n".encode("latin-1"))
+    frame = parse_frame(
+        f"{json.dumps(COMMAND_1)}\n{{half\n{json.dumps(COMMAND_2)}\n\xff\n".encode("latin-1")
+    )
 
-    assert ids(frame) == [1, 2]
+    assert numbers_of(frame) == [1, 2]
     assert len(frame.rejected) == 2
     assert all(reason.startswith("not JSON") for reason in frame.rejected)
 
@@ -119,13 +122,13 @@ def test_the_reason_of_a_rejected_entry_names_its_field() -> None:
 
 
 def test_the_last_of_two_equal_keys_is_used() -> None:
-    text = json.dumps(ONE)[:-1] + ', "kind": "application"}'
+    text = json.dumps(COMMAND_1)[:-1] + ', "kind": "application"}'
 
     assert parse_frame(text).commands[0].kind == "application"
 
 
 def test_keys_of_a_newer_service_are_ignored() -> None:
-    assert ids(parse_frame(json.dumps(command(1, priority=3, by={"name": "Sam"})))) == [1]
+    assert numbers_of(parse_frame(json.dumps(command(1, priority=3, by={"name": "Sam"})))) == [1]
 
 
 @pytest.mark.parametrize("separator", [",", "\n"])
@@ -134,6 +137,7 @@ def test_entries_beyond_the_bound_are_cut_and_reported(separator: str) -> None:
 
     frame = parse_frame(f"[{entries}]" if separator == "," else entries)
 
+    # The bound of lines is checked after each line, so one more command is accepted.
     assert COMMANDS_MAX <= len(frame.commands) <= COMMANDS_MAX + 1
     assert frame.rejected == (f"more than {COMMANDS_MAX} entries in one frame",)
 
@@ -178,7 +182,7 @@ def test_a_frame_of_many_lines_is_parsed_in_linear_time(line: bytes) -> None:
 
 @pytest.mark.parametrize("expires_at", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
 def test_expiry_in_the_first_or_last_year_is_accepted(expires_at: str) -> None:
-    assert ids(parse_frame(json.dumps(command(1, expiresAt=expires_at)))) == [1]
+    assert numbers_of(parse_frame(json.dumps(command(1, expiresAt=expires_at)))) == [1]
 
 
 @given(st.binary(max_size=300))
@@ -199,7 +203,8 @@ json_documents = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(("commands", "requests", "items", *ONE)) | st.text(max_size=4), inner
+            st.sampled_from(("commands", "requests", "items", *COMMAND_1)) | st.text(max_size=4),
+            inner,
         )
     ),
     max_leaves=12,
@@ -222,5 +227,5 @@ def test_valid_entries_are_kept_among_invalid_ones(numbers: list[int | None], fo
 
     frame = parse_frame(text)
 
-    assert ids(frame) == [n for n in numbers if n is not None]
+    assert numbers_of(frame) == [n for n in numbers if n is not None]
     assert len(frame.rejected) == numbers.count(None)

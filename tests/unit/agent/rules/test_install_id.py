@@ -1,4 +1,4 @@
-"""Tests that the install id of a machine is its host name, shortened to the contract's limits."""
+"""Tests of the install id, which is made from the host name of the machine."""
 
 from uuid import UUID
 
@@ -12,6 +12,8 @@ from agent.rules.install_id import install_id_for
 from agent.wire.text import LegacyInstallId
 
 UNIQUE = UUID("6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77")
+ZERO_WIDTH_JOINER = "\u200d"
+"""Kept in names, because it joins emoji. Python does not count it as printable."""
 
 
 @pytest.mark.parametrize(
@@ -25,7 +27,7 @@ UNIQUE = UUID("6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77")
         ("bar\x1b[31m", "bar [31m"),
     ],
 )
-def test_the_install_id_is_the_name_of_the_host(host: str, name: str) -> None:
+def test_the_install_id_is_the_host_name_without_a_local_domain(host: str, name: str) -> None:
     assert install_id_for(host, UNIQUE) == name
     assert machine_name(name) == name
 
@@ -47,12 +49,12 @@ def test_a_copied_disk_on_a_host_of_the_same_name_gets_a_different_install_id() 
 @given(st.text(max_size=400), st.booleans())
 def test_any_host_name_gives_an_install_id_within_the_contract(host: str, is_copy: bool) -> None:
     name = install_id_for(host, UNIQUE)
-    again = install_id_for(host, UNIQUE, taken_id=name if is_copy else None)
-    for install_id in (name, again):
+    second_name = install_id_for(host, UNIQUE, taken_id=name if is_copy else None)
+    for install_id in (name, second_name):
         TypeAdapter(LegacyInstallId).validate_python(install_id)
-        assert install_id.isprintable() or "\u200d" in install_id
+        assert install_id.replace(ZERO_WIDTH_JOINER, "").isprintable()
     if is_copy and machine_name(name):
-        assert again != name
+        assert second_name != name
 
 
 @pytest.mark.parametrize("install_id", ["", "unenrolled", str(UNIQUE), f"install-{UNIQUE}"])

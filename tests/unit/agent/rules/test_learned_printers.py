@@ -38,26 +38,28 @@ def facts(
     )
 
 
-def after(known: tuple[LearnedPrinter, ...], collected: NetworkFacts) -> tuple[LearnedPrinter, ...]:
+def printers_after(
+    known: tuple[LearnedPrinter, ...], collected: NetworkFacts
+) -> tuple[LearnedPrinter, ...]:
     return update_memory(Memory(known), collected, NOW).printers
 
 
 def test_printers_that_a_report_lacks_keep_their_learned_details() -> None:
     moved = replace(BAR, address="192.168.1.77")
-    assert after((KITCHEN, BAR), facts(moved)) == (KITCHEN, moved)
+    assert printers_after((KITCHEN, BAR), facts(moved)) == (KITCHEN, moved)
 
 
 def test_a_value_that_a_later_report_lacks_is_kept_for_the_same_printer() -> None:
-    assert after((KITCHEN,), facts(replace(KITCHEN, serial=None))) == (KITCHEN,)
+    assert printers_after((KITCHEN,), facts(replace(KITCHEN, serial=None))) == (KITCHEN,)
 
 
 def test_a_printer_with_a_new_configured_address_loses_its_learned_details() -> None:
     reconfigured = replace(KITCHEN, setup="192.168.1.60", serial=None)
-    assert after((KITCHEN,), facts(reconfigured)) == (reconfigured,)
+    assert printers_after((KITCHEN,), facts(reconfigured)) == (reconfigured,)
 
 
 def test_a_printer_that_is_gone_from_the_machine_is_forgotten() -> None:
-    assert after((KITCHEN, BAR), facts(printer_ids=(BAR.id,))) == (BAR,)
+    assert printers_after((KITCHEN, BAR), facts(printer_ids=(BAR.id,))) == (BAR,)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_a_report_with_an_incomplete_printer_list_removes_no_learned_details(
     changes: dict[str, object],
 ) -> None:
     output = replace(facts(printer_ids=(BAR.id,)), **changes)  # type: ignore[arg-type]
-    assert after((KITCHEN, BAR), output) == (KITCHEN, BAR)
+    assert printers_after((KITCHEN, BAR), output) == (KITCHEN, BAR)
 
 
 NEW = replace(KITCHEN, mac_address="00:1b:a9:00:00:03", serial=None)
@@ -93,22 +95,23 @@ def stranger(printer: LearnedPrinter = NEW) -> NetworkFacts:
 
 def test_a_device_that_stays_at_the_address_replaces_the_printer() -> None:
     known = Memory((KITCHEN,))
-    twice = after_reports(known, (HOUR, stranger()), (2 * HOUR, stranger()))
+    reported_twice = after_reports(known, (HOUR, stranger()), (2 * HOUR, stranger()))
     since = (NOW + HOUR).isoformat(timespec="seconds")
-    assert twice == Memory((KITCHEN,), (Replacement(NEW, since, 2),))
+    assert reported_twice == Memory((KITCHEN,), (Replacement(NEW, since, 2),))
     # Only 23 hours have passed since the first report of the new device.
-    assert after_reports(twice, (24 * HOUR, stranger())).printers == (KITCHEN,)
-    off_for_a_night = after_reports(twice, (20 * HOUR, facts()), (26 * HOUR, facts()))
-    assert off_for_a_night == twice
+    assert after_reports(reported_twice, (24 * HOUR, stranger())).printers == (KITCHEN,)
+    # Reports without the new device do not change the memory.
+    off_for_a_night = after_reports(reported_twice, (20 * HOUR, facts()), (26 * HOUR, facts()))
+    assert off_for_a_night == reported_twice
     replaced = Memory((replace(NEW, replaced_at=since),))
     assert after_reports(off_for_a_night, (27 * HOUR, stranger())) == replaced
 
-    later = NOW + HOUR + REPLACEMENT_REPORTED
-    assert still_known(replaced.printers, later - HOUR) == replaced.printers
-    assert still_known(replaced.printers, later) == (NEW,)
+    mention_ends_at = NOW + HOUR + REPLACEMENT_REPORTED
+    assert still_known(replaced.printers, mention_ends_at - HOUR) == replaced.printers
+    assert still_known(replaced.printers, mention_ends_at) == (NEW,)
 
 
-def test_a_printer_is_not_replaced_after_a_day_without_reports() -> None:
+def test_two_reports_of_a_new_device_do_not_replace_the_printer() -> None:
     known = after_reports(Memory((KITCHEN,)), (HOUR, stranger()), (48 * HOUR, stranger()))
     assert known.printers == (KITCHEN,)
 
@@ -139,14 +142,14 @@ def test_a_forgotten_printer_loses_its_possible_replacement() -> None:
 
 def test_learned_printers_are_bounded_in_number_and_length() -> None:
     many = tuple(replace(KITCHEN, id=f"cups:{n}") for n in range(PRINTERS_MAX + 3))
-    learned = after((), facts(*many))
+    learned = printers_after((), facts(*many))
     assert len(learned) == PRINTERS_MAX
     assert len(still_known(many, NOW)) == PRINTERS_MAX
-    assert after((), facts(replace(KITCHEN, model="x" * (TEXT_MAX + 1)))) == ()
+    assert printers_after((), facts(replace(KITCHEN, model="x" * (TEXT_MAX + 1)))) == ()
 
 
 def test_learned_details_contain_no_secret() -> None:
-    (learned,) = after((), facts(replace(KITCHEN, model="http://till:geheim7@10.0.0.1/")))
+    (learned,) = printers_after((), facts(replace(KITCHEN, model="http://till:geheim7@10.0.0.1/")))
     assert "geheim7" not in (learned.model or "")
 
 

@@ -1,6 +1,4 @@
-"""Tests of the state table of a request. It is compared with a second table, which is written here
-independently.
-"""
+"""Tests that the state table and the boot actions of a request equal the tables in this file."""
 
 import itertools
 
@@ -30,8 +28,8 @@ TABLE = {
     for state, event, after in (line.split() for line in STEPS.strip().splitlines())
 }
 
-# Each line: the state of a request, its number of attempts, whether it has expired, and what the
-# agent does with it at its start.
+# Each line: the state of a request, its number of attempts, whether it has expired, and its boot
+# action.
 BOOT = """
 received      0  no   acknowledge
 received      0  yes  expire
@@ -54,7 +52,7 @@ rejected      1  yes  nothing
 """
 
 
-def test_the_transitions_of_the_lifecycle_are_those_of_the_table() -> None:
+def test_the_transitions_equal_the_table() -> None:
     assert dict(lifecycle.TRANSITIONS) == TABLE
 
 
@@ -86,7 +84,7 @@ def test_every_event_causes_a_transition() -> None:
 
 
 @pytest.mark.parametrize("row", BOOT.strip().splitlines())
-def test_the_boot_action_of_a_request_is_that_of_the_table(row: str) -> None:
+def test_boot_actions_equal_the_table(row: str) -> None:
     state, attempt, is_expired, action = row.split()
 
     boot_action = lifecycle.boot_action(

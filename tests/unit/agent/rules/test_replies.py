@@ -81,12 +81,12 @@ def name_of(error: ServiceError | None) -> str:
 
 
 @pytest.mark.parametrize("row", TABLE.strip().splitlines())
-def test_each_http_status_becomes_its_error(row: str) -> None:
-    status, page, meaning = row.split()
+def test_each_status_becomes_the_error_in_the_table(row: str) -> None:
+    status, page, expected = row.split()
 
     error = error_of(int(status), HTML if page == "html" else JSON, b"", NOW)
 
-    assert name_of(error) == meaning
+    assert name_of(error) == expected
     if error is not None:
         assert str(error)
 
@@ -193,8 +193,9 @@ def test_any_reply_becomes_success_or_an_error(
 ) -> None:
     error = error_of(status, headers, content, NOW)
 
-    assert (error is None) <= (status < 300)
-    assert error is None or str(error).isprintable() or status < 400
+    assert error is not None or status < 300
+    # The error of a redirect can quote unprintable characters of the Location header.
+    assert error is None or status < 400 or str(error).isprintable()
 
 
 @pytest.mark.parametrize(

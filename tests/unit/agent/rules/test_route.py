@@ -79,10 +79,13 @@ def test_an_ipv6_address_stands_in_brackets_before_its_port() -> None:
     assert str(route.proxy) == "http://[fd00::2]:3128"
 
 
-def route_with_system_proxy(
+def outcome_with_system_proxies(
     monkeypatch: pytest.MonkeyPatch, proxies: dict[str, str], script: str | None = None
 ) -> Outcome:
-    """Run the check for `service.proxy = "system"` on a system with these proxy settings."""
+    """Return the outcome of the check for `service.proxy = "system"`.
+
+    ``proxies`` and ``script`` are the proxies and the proxy script in the system's settings.
+    """
     monkeypatch.setattr(service_route, "HAS_SETTINGS", True)
     monkeypatch.setattr(service_route, "system_proxies", lambda _: proxies)
     monkeypatch.setattr(connection, "script_address", lambda: script)
@@ -94,15 +97,17 @@ def route_with_system_proxy(
 
 
 def test_the_proxy_of_the_system_is_selected(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome = route_with_system_proxy(monkeypatch, {"https": "http://p:3128"}, "http://pac/x")
+    outcome = outcome_with_system_proxies(monkeypatch, {"https": "http://p:3128"}, "http://pac/x")
     assert outcome.status == "ok"
     assert outcome.detail == (
         "to ops.example.com:443 through the proxy http://p:3128 (the operating system's settings)"
     )
 
 
-def test_a_proxy_script_of_the_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome = route_with_system_proxy(monkeypatch, {}, "http://pac.example/proxy.pac")
+def test_the_check_warns_of_a_proxy_script_that_the_agent_does_not_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outcome = outcome_with_system_proxies(monkeypatch, {}, "http://pac.example/proxy.pac")
     assert outcome.status == "warn"
     assert outcome.detail == (
         "directly to ops.example.com:443: no proxy is configured; the system's settings name the"

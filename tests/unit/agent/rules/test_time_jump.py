@@ -8,9 +8,10 @@ from agent.rules.time_jump import SLEEP_MIN_S, STEP_MIN_S, ClockReading, TimeJum
 
 BEFORE = ClockReading(datetime(2026, 11, 20, 19, 0, tzinfo=UTC), 5000.0)
 PLANNED_S = 15.0
+ROUNDING_S = 0.01
 
 
-def after(passed_s: float, stepped_s: float = 0.0) -> ClockReading:
+def reading_after(passed_s: float, stepped_s: float = 0.0) -> ClockReading:
     wall = BEFORE.wall + timedelta(seconds=passed_s + stepped_s)
     return ClockReading(wall, BEFORE.monotonic_s + passed_s)
 
@@ -33,18 +34,18 @@ def after(passed_s: float, stepped_s: float = 0.0) -> ClockReading:
 def test_sleep_and_clock_steps_are_time_jumps(
     passed_s: float, stepped_s: float, expected: TimeJump | None
 ) -> None:
-    assert jump_between(BEFORE, after(passed_s, stepped_s), planned_s=PLANNED_S) == expected
+    assert jump_between(BEFORE, reading_after(passed_s, stepped_s), planned_s=PLANNED_S) == expected
 
 
 @given(st.floats(0, 1e8), st.floats(-1e8, 1e8))
 def test_a_time_jump_is_at_least_as_long_as_the_threshold(
     passed_s: float, stepped_s: float
 ) -> None:
-    jump = jump_between(BEFORE, after(passed_s, stepped_s), planned_s=PLANNED_S)
+    jump = jump_between(BEFORE, reading_after(passed_s, stepped_s), planned_s=PLANNED_S)
 
     if jump is None:
-        assert passed_s < PLANNED_S + SLEEP_MIN_S + 0.01
-        assert abs(stepped_s) < STEP_MIN_S + 0.01
+        assert passed_s < PLANNED_S + SLEEP_MIN_S + ROUNDING_S
+        assert abs(stepped_s) < STEP_MIN_S + ROUNDING_S
     else:
         assert jump.slept_s == 0 or jump.slept_s >= SLEEP_MIN_S
         assert jump.stepped_s == 0 or abs(jump.stepped_s) >= STEP_MIN_S

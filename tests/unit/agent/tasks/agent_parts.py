@@ -33,7 +33,7 @@ from tests.unit.agent.samples import BASE_URL, command, config, record
 
 
 class AgentParts:
-    """All objects that the tasks need. With ``bound``, the device has a confirmed binding.
+    """All objects that the tasks need. With ``has_binding``, the device has a confirmed binding.
 
     ``changes`` counts the changes of the health board, and ``executor_wakes`` how often the
     acknowledger has woken the executor.
@@ -43,7 +43,7 @@ class AgentParts:
         self,
         path: Path,
         *,
-        bound: bool = True,
+        has_binding: bool = True,
         on_revoked: str = "stop",
         limits: Limits | None = None,
         delivery: str = "auto",
@@ -63,12 +63,12 @@ class AgentParts:
         self.identity = IdentityFile(self.state)
         self.record_file = DeviceRecordFile(self.state)
         device = DeviceRecord(legacy_install_id="install-1")
-        if bound:
+        if has_binding:
             instance = self.identity.load_or_create().instance_id
             self.client.record = record(instance_id=instance)
             device = device.model_copy(update={"binding": self.binding(self.client.record)})
         self.binding_state = BindingState(self.record_file, device, base_url=BASE_URL)
-        if bound:
+        if has_binding:
             self.binding_state.confirm()
         self.session = DeviceSession(self.client, self.breaker, self.binding_state, self.clock)
         self.enrollment = Enrollment(
@@ -117,7 +117,7 @@ class AgentParts:
         assert result is not None
         return result
 
-    def requested(self, *events: Event, number: int = 1) -> Entry:
+    def add_request(self, *events: Event, number: int = 1) -> Entry:
         """Store a request, and apply ``events`` to its state. Return its journal entry."""
         self.journal.add(command(number), self.clock.now())
         entry = self.entry(number)
@@ -125,7 +125,7 @@ class AgentParts:
             entry = self.journal.move(entry, event, self.clock.now())
         return entry
 
-    def codes(self) -> set[str]:
+    def condition_codes(self) -> set[str]:
         """Return the codes of the visible conditions."""
         return {problem.code for problem in self.health.problems()}
 
@@ -143,12 +143,12 @@ class AgentParts:
 
 
 @contextlib.contextmanager
-def agent_parts(path: Path, **changes: object) -> Iterator[AgentParts]:
-    bound_agent = AgentParts(path, **changes)  # type: ignore[arg-type]
+def agent_parts(path: Path, **options: object) -> Iterator[AgentParts]:
+    parts = AgentParts(path, **options)  # type: ignore[arg-type]
     try:
-        yield bound_agent
+        yield parts
     finally:
-        bound_agent.database.close()
+        parts.database.close()
 
 
 @contextlib.asynccontextmanager
@@ -178,6 +178,6 @@ async def until(is_reached: Callable[[], bool], turns: int = 100_000) -> None:
 
 
 async def settle(turns: int = 50) -> None:
-    """Let the other tasks run for ``turns`` turns of the event loop, until they usually wait."""
+    """Run the other tasks for ``turns`` turns of the event loop. Usually they wait after that."""
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -16,5 +16,5 @@ async def bound_agent(tmp_path: Path) -> AsyncIterator[AgentParts]:
 @pytest.fixture
 async def unbound_agent(tmp_path: Path) -> AsyncIterator[AgentParts]:
     """A device without a binding, and its tasks."""
-    with agent_parts(tmp_path, bound=False) as device:
+    with agent_parts(tmp_path, has_binding=False) as device:
         yield device

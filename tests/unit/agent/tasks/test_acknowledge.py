@@ -19,7 +19,7 @@ def acknowledgements(bound_agent: AgentParts) -> list[tuple[int, str]]:
 async def test_requests_are_acknowledged_in_the_order_of_receipt(bound_agent: AgentParts) -> None:
     for number in (1, 2, 3):
         bound_agent.clock.advance(1)
-        bound_agent.requested(number=number)
+        bound_agent.add_request(number=number)
 
     async with running(bound_agent.acknowledger.run):
         await until(lambda: len(bound_agent.journal.in_state(State.ACKNOWLEDGED)) == 3)
@@ -32,7 +32,7 @@ async def test_requests_are_acknowledged_in_the_order_of_receipt(bound_agent: Ag
 async def test_the_acknowledger_sends_only_after_it_was_woken(bound_agent: AgentParts) -> None:
     async with running(bound_agent.acknowledger.run):
         await settle()
-        bound_agent.requested()
+        bound_agent.add_request()
         await settle()
         assert acknowledgements(bound_agent) == []
         bound_agent.acknowledger.wake()
@@ -40,7 +40,7 @@ async def test_the_acknowledger_sends_only_after_it_was_woken(bound_agent: Agent
 
 
 async def test_acknowledgement_is_retried_after_a_lost_reply(bound_agent: AgentParts) -> None:
-    bound_agent.requested()
+    bound_agent.add_request()
     bound_agent.client.script["acknowledge"].extend(
         [ServiceUnavailable("connection-lost", "cut")] * 3
     )
@@ -58,7 +58,7 @@ async def test_acknowledgement_is_retried_after_a_lost_reply(bound_agent: AgentP
 async def test_a_request_whose_acknowledgement_is_refused_is_rejected(
     bound_agent: AgentParts, error: ServiceError
 ) -> None:
-    bound_agent.requested()
+    bound_agent.add_request()
     bound_agent.client.script["acknowledge"].append(error)
 
     async with running(bound_agent.acknowledger.run, bound_agent.enrollment.run):
@@ -91,7 +91,7 @@ async def test_expiry_is_determined_by_the_clock_of_the_service(bound_agent: Age
 
 
 async def test_nothing_is_acknowledged_without_a_binding(bound_agent: AgentParts) -> None:
-    bound_agent.requested()
+    bound_agent.add_request()
     bound_agent.binding_state.revoke()
 
     async with running(bound_agent.acknowledger.run):
@@ -102,7 +102,7 @@ async def test_nothing_is_acknowledged_without_a_binding(bound_agent: AgentParts
 
 
 async def test_start_of_a_collection_is_acknowledged(bound_agent: AgentParts) -> None:
-    entry = bound_agent.requested(Event.ACCEPTED, Event.STARTED)
+    entry = bound_agent.add_request(Event.ACCEPTED, Event.STARTED)
 
     assert await bound_agent.session.acknowledge(entry, "running") is None
 
@@ -112,7 +112,7 @@ async def test_start_of_a_collection_is_acknowledged(bound_agent: AgentParts) ->
 async def test_a_request_whose_acknowledgement_fails_is_postponed(bound_agent: AgentParts) -> None:
     for number in (1, 2):
         bound_agent.clock.advance(1)
-        bound_agent.requested(number=number)
+        bound_agent.add_request(number=number)
     failures_left = [9]
 
     def answer(request: AcknowledgeRequest) -> object:
@@ -123,12 +123,13 @@ async def test_a_request_whose_acknowledgement_fails_is_postponed(bound_agent: A
 
     bound_agent.client.always["acknowledge"] = answer
 
-    async def send_heartbeat() -> None:
+    async def send_heartbeats() -> None:
+        """Acknowledgements are postponed only while other calls succeed."""
         while True:
             await bound_agent.heartbeat.send()
             await bound_agent.clock.sleep(0.2)
 
-    async with running(bound_agent.acknowledger.run, send_heartbeat):
+    async with running(bound_agent.acknowledger.run, send_heartbeats):
         await until(lambda: bound_agent.entry(2).state is State.ACKNOWLEDGED)
         assert bound_agent.entry(1).state is State.RECEIVED
         await until(lambda: bound_agent.entry(1).state is State.ACKNOWLEDGED)

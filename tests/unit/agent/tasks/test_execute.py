@@ -47,13 +47,14 @@ from tests.unit.agent.samples import BINDING, NOW, command, config
 from tests.unit.agent.tasks.agent_parts import AgentParts, agent_parts, running, settle, until
 
 ENVIRONMENT = describe_environment(LocalConfig())
+MIN_INTERVAL_S = LocalConfig().limits.min_collection_interval_seconds
 
 
 @dataclass
 class ExecutorRig:
     """The state of an agent, and the executor that runs its requests with fake collectors."""
 
-    bound_agent: AgentParts
+    parts: AgentParts
     executor: Executor
     work: asyncio.Event
     collectors: FakeCollectors
@@ -62,57 +63,57 @@ class ExecutorRig:
 
     def report(self) -> dict[str, Any]:
         """Return the parsed body of the oldest report in the outbox."""
-        item = self.bound_agent.outbox.oldest()
+        item = self.parts.outbox.oldest()
         assert item is not None
         document: dict[str, Any] = json.loads(item.body)
         return document
 
     def acknowledged_statuses(self) -> list[str]:
-        return [sent.status for sent in self.bound_agent.client.named("acknowledge")]
+        return [sent.status for sent in self.parts.client.named("acknowledge")]
 
 
-def rig_in(bound_agent: AgentParts, settings: LocalConfig) -> ExecutorRig:
+def make_rig(parts: AgentParts, settings: LocalConfig) -> ExecutorRig:
     collectors, work, status_lines, submitter_wakes = FakeCollectors(), asyncio.Event(), [], []
 
     def collection() -> Collection:
         return Collection(
             collectors=collectors,  # type: ignore[arg-type]
             config=settings,
-            binding_state=bound_agent.binding_state,
+            binding_state=parts.binding_state,
             environment=ENVIRONMENT,
             agent_fields=lambda: (Field("agent.version", "agent", "available", "0.1.0"),),
-            memory=PrinterMemory(bound_agent.state),
-            health=bound_agent.health,
-            clock=bound_agent.clock,
+            memory=PrinterMemory(parts.state),
+            health=parts.health,
+            clock=parts.clock,
             on_activity=status_lines.append,
         )
 
     executor = Executor(
         collection=collection,
         limits=settings.limits,
-        session=bound_agent.session,
-        ledger=bound_agent.ledger,
+        session=parts.session,
+        ledger=parts.ledger,
         work=work,
-        clock=bound_agent.clock,
+        clock=parts.clock,
         wake_submitter=lambda: submitter_wakes.append(1),
         on_activity=status_lines.append,
     )
-    return ExecutorRig(bound_agent, executor, work, collectors, status_lines, submitter_wakes)
+    return ExecutorRig(parts, executor, work, collectors, status_lines, submitter_wakes)
 
 
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[ExecutorRig]:
     with agent_parts(tmp_path) as bound_agent:
-        yield rig_in(bound_agent, config())
+        yield make_rig(bound_agent, config())
 
 
 async def test_a_request_is_run_and_reported(rig: ExecutorRig) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.parts.add_request(Event.ACCEPTED)
 
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
 
-    entry, report = rig.bound_agent.entry(), rig.report()
+    entry, report = rig.parts.entry(), rig.report()
     assert (entry.attempt, entry.outcome, entry.running_acknowledged) == (1, "completed", True)
     assert report["reportId"] == str(entry.report_id) == report["report"]["reportId"]
     assert report["requestId"] == str(entry.request_id)
@@ -128,7 +129,7 @@ async def test_a_request_is_run_and_reported(rig: ExecutorRig) -> None:
 
 
 async def test_learned_printers_are_sent_with_the_next_job(rig: ExecutorRig) -> None:
-    seen_at = rig.bound_agent.clock.now().isoformat()
+    seen_at = rig.parts.clock.now().isoformat()
     kitchen = LearnedPrinter("cups:kitchen", "192.168.1.50", seen_at, mac_address="00:1b:a9:0:0:1")
     facts = good_facts("network")
     assert isinstance(facts, NetworkFacts)
@@ -151,8 +152,8 @@ async def test_macs_of_watched_devices_are_sent_with_the_next_snapshot(
     unbound_agent: AgentParts,
 ) -> None:
     watched = [{"name": "Bar", "kind": "payment-terminal", "address": "192.168.1.40"}]
-    rig = rig_in(unbound_agent, config(watched_devices=watched))
-    seen_at = rig.bound_agent.clock.now().isoformat()
+    rig = make_rig(unbound_agent, config(watched_devices=watched))
+    seen_at = rig.parts.clock.now().isoformat()
     bar = LearnedPrinter("device:Bar", "192.168.1.40", seen_at, mac_address="00:11:22:0:0:1")
     facts = good_facts("application")
     assert isinstance(facts, ApplicationFacts)
@@ -166,40 +167,41 @@ async def test_macs_of_watched_devices_are_sent_with_the_next_snapshot(
 
 
 async def test_unreadable_printer_memory_is_quarantined(rig: ExecutorRig) -> None:
-    (rig.bound_agent.state.path / "printers.json").write_bytes(b"garbage")
-    rig.bound_agent.requested(Event.ACCEPTED)
+    (rig.parts.state.path / "printers.json").write_bytes(b"garbage")
+    rig.parts.add_request(Event.ACCEPTED)
 
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
 
     (line,) = rig.report()["report"]["limitations"]
     assert line.startswith("the details of printers from earlier reports cannot be read: ")
-    memory, reason = PrinterMemory(rig.bound_agent.state).load()
-    assert (memory.printers, reason) == ((), None)  # created again
-    (copy,) = rig.bound_agent.state.quarantine_path.iterdir()
+    memory, reason = PrinterMemory(rig.parts.state).load()
+    # The agent has created the file again.
+    assert (memory.printers, reason) == ((), None)
+    (copy,) = rig.parts.state.quarantine_path.iterdir()
     assert copy.read_bytes() == b"garbage"
 
 
 async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
     rig: ExecutorRig,
 ) -> None:
-    memory = PrinterMemory(rig.bound_agent.state)
-    seen_at = rig.bound_agent.clock.now().isoformat()
+    memory = PrinterMemory(rig.parts.state)
+    seen_at = rig.parts.clock.now().isoformat()
     memory.write(Memory((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
     rig.collectors.waits_for_release = True
-    gathering = asyncio.create_task(rig.executor.collection().collect("network"))
+    collecting = asyncio.create_task(rig.executor.collection().collect("network"))
     await until(lambda: bool(rig.collectors.jobs))
     memory.write(Memory())
     rig.collectors.release.set()
-    await gathering
+    await collecting
     assert memory.load() == (Memory(), None)
 
 
 async def test_status_lines_report_the_progress_of_a_collection(rig: ExecutorRig) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.parts.add_request(Event.ACCEPTED)
 
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
 
     assert rig.status_lines == [
         "collecting network", "collecting: disks 1 of 2", "collecting: ports 3", IDLE,
@@ -211,28 +213,28 @@ async def test_requests_run_one_at_a_time_in_their_order(rig: ExecutorRig) -> No
     async with running(rig.executor.run):
         await settle()
         for number in (1, 2, 3):
-            rig.bound_agent.clock.advance(1)
-            rig.bound_agent.requested(Event.ACCEPTED, number=number)
+            rig.parts.clock.advance(1)
+            rig.parts.add_request(Event.ACCEPTED, number=number)
         rig.work.set()
-        await until(lambda: len(rig.bound_agent.journal.in_state(State.REPORTED)) == 3)
+        await until(lambda: len(rig.parts.journal.in_state(State.REPORTED)) == 3)
 
     assert rig.collectors.most_at_once == 1
-    acknowledgements = rig.bound_agent.client.named("acknowledge")
+    acknowledgements = rig.parts.client.named("acknowledge")
     assert [sent.request_id.int for sent in acknowledgements] == [1, 2, 3]
 
 
-async def test_waiting_requests_and_schedules_share_one_collection(
+async def test_waiting_requests_and_a_scheduled_report_share_one_collection(
     rig: ExecutorRig,
 ) -> None:
     for number in range(1, 21):
-        rig.bound_agent.requested(Event.ACCEPTED, number=number)
+        rig.parts.add_request(Event.ACCEPTED, number=number)
     rig.executor.schedule("network")
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.outbox.depth().reports == 21)
+        await until(lambda: rig.parts.outbox.depth().reports == 21)
 
     assert len(rig.collectors.jobs) == 1
     items = []
-    while (item := rig.bound_agent.outbox.oldest({i.report_id for i in items})) is not None:
+    while (item := rig.parts.outbox.oldest({i.report_id for i in items})) is not None:
         items.append(item)
     bodies = [json.loads(item.body) for item in items]
     assert len({body["reportId"] for body in bodies}) == 21
@@ -249,12 +251,12 @@ async def test_waiting_requests_and_schedules_share_one_collection(
 async def test_a_minimum_time_passes_between_two_collections_of_one_kind(
     rig: ExecutorRig,
 ) -> None:
-    bound_agent, began = rig.bound_agent, rig.bound_agent.clock.elapsed_s
-    bound_agent.requested(Event.ACCEPTED)
+    bound_agent, began = rig.parts, rig.parts.clock.elapsed_s
+    bound_agent.add_request(Event.ACCEPTED)
     async with running(rig.executor.run):
         await until(lambda: bound_agent.entry().state is State.REPORTED)
         assert bound_agent.clock.elapsed_s == began, "a first request must not wait"
-        bound_agent.requested(Event.ACCEPTED, number=2)
+        bound_agent.add_request(Event.ACCEPTED, number=2)
         bound_agent.journal.add(command(3, "application"), bound_agent.clock.now())
         bound_agent.journal.move(bound_agent.entry(3), Event.ACCEPTED, bound_agent.clock.now())
         rig.work.set()
@@ -262,20 +264,20 @@ async def test_a_minimum_time_passes_between_two_collections_of_one_kind(
         assert bound_agent.clock.elapsed_s == began, "a request of another kind must not wait"
         await until(lambda: bound_agent.entry(2).state is State.REPORTED)
 
-    assert bound_agent.clock.elapsed_s - began == 10
+    assert bound_agent.clock.elapsed_s - began == MIN_INTERVAL_S
 
 
 async def test_a_second_collection_waits_for_pending_acknowledgements(
     rig: ExecutorRig,
 ) -> None:
-    bound_agent = rig.bound_agent
-    bound_agent.requested(Event.ACCEPTED)
+    bound_agent = rig.parts
+    bound_agent.add_request(Event.ACCEPTED)
     async with running(rig.executor.run):
         await until(lambda: bound_agent.entry().state is State.REPORTED)
-        bound_agent.requested(Event.ACCEPTED, number=2)
-        unacknowledged = bound_agent.requested(number=3)
+        bound_agent.add_request(Event.ACCEPTED, number=2)
+        unacknowledged = bound_agent.add_request(number=3)
         rig.work.set()
-        await until(lambda: bound_agent.clock.elapsed_s >= 10)
+        await until(lambda: bound_agent.clock.elapsed_s >= MIN_INTERVAL_S)
         await settle(10)
         assert bound_agent.entry(2).state is State.ACKNOWLEDGED
         bound_agent.journal.move(unacknowledged, Event.ACCEPTED, bound_agent.clock.now())
@@ -283,18 +285,18 @@ async def test_a_second_collection_waits_for_pending_acknowledgements(
         await until(lambda: bound_agent.entry(2).state is State.REPORTED)
         await until(lambda: bound_agent.entry(3).state is State.REPORTED)
         assert len(rig.collectors.jobs) == 2
-        bound_agent.requested(Event.ACCEPTED, number=4)
-        bound_agent.requested(number=5)  # is never acknowledged
+        bound_agent.add_request(Event.ACCEPTED, number=4)
+        bound_agent.add_request(number=5)  # is never acknowledged
         rig.work.set()
         await until(lambda: bound_agent.entry(4).state is State.REPORTED)
 
     assert len(rig.collectors.jobs) == 3
 
 
-async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_path: Path) -> None:
+async def test_a_report_waits_until_the_outbox_has_room(tmp_path: Path) -> None:
     settings = config(limits={"outbox_max_bytes": 100_000})
     with agent_parts(tmp_path, limits=settings.limits) as bound_agent:
-        rig = rig_in(bound_agent, settings)
+        rig = make_rig(bound_agent, settings)
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(100))
         rig.collectors.script.append(
             CollectedFacts(replace(good_facts("application"), fields=many))
@@ -304,7 +306,7 @@ async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_pat
             bound_agent.journal.move(bound_agent.entry(number), Event.ACCEPTED, NOW)
         largest_bytes = 0
         async with running(rig.executor.run):
-            for _ in range(20):
+            for _ in range(20):  # deliver one report at a time
                 await until(lambda: bound_agent.outbox.depth().reports > 0)
                 await settle(300)
                 bound_agent.submitter.apply_limits()
@@ -316,32 +318,32 @@ async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_pat
         assert 50_000 < largest_bytes <= 100_000
         assert len(bound_agent.journal.in_state(State.SUBMITTED)) == 20
         assert len(rig.collectors.jobs) == 1
-        assert "reports-dropped" not in bound_agent.codes()
+        assert "reports-dropped" not in bound_agent.condition_codes()
 
 
 async def test_requests_without_a_report_stay_acknowledged_after_a_stop(
     rig: ExecutorRig,
 ) -> None:
     for number in range(1, 201):
-        rig.bound_agent.requested(Event.ACCEPTED, number=number)
+        rig.parts.add_request(Event.ACCEPTED, number=number)
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.outbox.depth().reports >= 3)
+        await until(lambda: rig.parts.outbox.depth().reports >= 3)
 
-    reported = len(rig.bound_agent.journal.in_state(State.REPORTED))
-    waiting = rig.bound_agent.journal.in_state(State.ACKNOWLEDGED)
+    reported = len(rig.parts.journal.in_state(State.REPORTED))
+    waiting = rig.parts.journal.in_state(State.ACKNOWLEDGED)
     assert 3 <= reported < 200
     assert reported + len(waiting) == 200
     assert {entry.attempt for entry in waiting} == {0}
 
 
-async def test_an_identity_longer_than_a_report_may_carry_is_clipped(tmp_path: Path) -> None:
+async def test_an_organization_id_longer_than_the_report_limit_is_clipped(tmp_path: Path) -> None:
     with agent_parts(tmp_path) as bound_agent:
         assert bound_agent.client.record is not None
         bound_agent.binding_state.adopt(
             bound_agent.client.record.model_copy(update={"organization_id": "ü" * 2000}), "loc-0001"
         )
-        rig = rig_in(bound_agent, config())
-        bound_agent.requested(Event.ACCEPTED)
+        rig = make_rig(bound_agent, config())
+        bound_agent.add_request(Event.ACCEPTED)
         async with running(rig.executor.run):
             await until(lambda: bound_agent.entry().state is State.REPORTED)
 
@@ -354,7 +356,7 @@ async def test_a_scheduled_report_has_no_request(rig: ExecutorRig) -> None:
         await settle()
         rig.executor.schedule("application")
         rig.executor.schedule("application")
-        await until(lambda: rig.bound_agent.outbox.depth().reports == 1)
+        await until(lambda: rig.parts.outbox.depth().reports == 1)
         await settle()
 
     report = rig.report()
@@ -366,11 +368,11 @@ async def test_a_scheduled_report_has_no_request(rig: ExecutorRig) -> None:
 
 
 async def test_requests_are_run_before_scheduled_reports(rig: ExecutorRig) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.parts.add_request(Event.ACCEPTED)
     rig.executor.schedule("application")
 
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.outbox.depth().reports == 2)
+        await until(lambda: rig.parts.outbox.depth().reports == 2)
 
     assert [job.kind for job in rig.collectors.jobs] == ["network", "application"]
 
@@ -378,62 +380,62 @@ async def test_requests_are_run_before_scheduled_reports(rig: ExecutorRig) -> No
 async def test_an_expired_request_is_not_run(rig: ExecutorRig) -> None:
     async with running(rig.executor.run):
         await settle()
-        rig.bound_agent.requested(Event.ACCEPTED)
-        rig.bound_agent.client.skew = ClockSkew(timedelta(hours=1))
+        rig.parts.add_request(Event.ACCEPTED)
+        rig.parts.client.skew = ClockSkew(timedelta(hours=1))
         rig.work.set()
-        await until(lambda: rig.bound_agent.entry().state is State.EXPIRED)
+        await until(lambda: rig.parts.entry().state is State.EXPIRED)
 
     assert rig.collectors.jobs == []
 
 
 async def test_a_request_that_was_withdrawn_is_not_run(rig: ExecutorRig) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
-    rig.bound_agent.client.script["acknowledge"].append(Refused(409, None, "withdrawn"))
+    rig.parts.add_request(Event.ACCEPTED)
+    rig.parts.client.script["acknowledge"].append(Refused(409, None, "withdrawn"))
 
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REJECTED)
+        await until(lambda: rig.parts.entry().state is State.REJECTED)
 
-    assert rig.bound_agent.entry().detail == "withdrawn"
+    assert rig.parts.entry().detail == "withdrawn"
     assert rig.collectors.jobs == []
 
 
-async def test_a_silent_service_does_not_delay_the_collection(rig: ExecutorRig) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
-    rig.bound_agent.client.always["acknowledge"] = TimeoutError()
+async def test_a_collection_starts_although_its_acknowledgement_times_out(rig: ExecutorRig) -> None:
+    rig.parts.add_request(Event.ACCEPTED)
+    rig.parts.client.always["acknowledge"] = TimeoutError()
 
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
 
-    assert not rig.bound_agent.entry().running_acknowledged
+    assert not rig.parts.entry().running_acknowledged
 
 
 async def test_collection_without_facts_is_a_failed_report(rig: ExecutorRig) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.parts.add_request(Event.ACCEPTED)
     rig.collectors.script.append(no_facts_error())
 
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
 
     report = rig.report()
     assert (report["outcome"], report["failureReason"]) == ("failed", "collection-failed")
     assert report["report"] is None
-    assert rig.bound_agent.entry().outcome == "failed"
-    assert rig.bound_agent.codes() == {"collector-failed"}
+    assert rig.parts.entry().outcome == "failed"
+    assert rig.parts.condition_codes() == {"collector-failed"}
 
 
 async def test_an_interrupted_collection_is_a_partial_report(rig: ExecutorRig) -> None:
     broken = replace(good_facts("network"), failures=(Failure("collector", "killed"),))
     rig.collectors.script.append(CollectedFacts(broken, "killed"))
-    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.parts.add_request(Event.ACCEPTED)
 
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
         assert rig.report()["outcome"] == "partial"
-        assert rig.bound_agent.codes() == {"collector-failed"}
+        assert rig.parts.condition_codes() == {"collector-failed"}
         rig.executor.schedule("network")
-        await until(lambda: rig.bound_agent.outbox.depth().reports == 2)
+        await until(lambda: rig.parts.outbox.depth().reports == 2)
 
-    assert rig.bound_agent.codes() == set()
+    assert rig.parts.condition_codes() == set()
 
 
 @pytest.mark.parametrize("kind", ["network", "application"])
@@ -441,7 +443,7 @@ async def test_a_request_of_a_disabled_kind_is_answered_with_a_limited_report(
     tmp_path: Path, kind: Any
 ) -> None:
     with agent_parts(tmp_path) as bound_agent:
-        rig = rig_in(bound_agent, config(**{kind: {"enabled": False}}))
+        rig = make_rig(bound_agent, config(**{kind: {"enabled": False}}))
         bound_agent.journal.add(command(1, kind), NOW)
         bound_agent.journal.move(bound_agent.entry(), Event.ACCEPTED, NOW)
         async with running(rig.executor.run):
@@ -461,7 +463,7 @@ async def test_a_request_of_a_disabled_kind_is_answered_with_a_limited_report(
 
 async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> None:
     with agent_parts(tmp_path) as bound_agent:
-        rig = rig_in(bound_agent, config(limits={"max_report_bytes": 10_000}))
+        rig = make_rig(bound_agent, config(limits={"max_report_bytes": 10_000}))
         collected = good_facts("application")
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(200))
         rig.collectors.script.append(CollectedFacts(replace(collected, fields=many)))
@@ -482,7 +484,7 @@ async def test_report_that_cannot_be_made_small_enough_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with agent_parts(tmp_path) as bound_agent:
-        rig = rig_in(bound_agent, config(limits={"max_report_bytes": 10_000}))
+        rig = make_rig(bound_agent, config(limits={"max_report_bytes": 10_000}))
         many = tuple(Field("\u20ac" * 1000, "s", "available", "\u20ac" * 1000) for _ in range(9))
         facts = replace(good_facts("application"), fields=many)
         rig.collectors.script.append(CollectedFacts(facts))
@@ -503,30 +505,30 @@ async def test_report_that_cannot_be_made_small_enough_is_logged(
 async def test_a_collection_ended_by_a_clean_stop_does_not_count_as_an_attempt(
     rig: ExecutorRig,
 ) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.parts.add_request(Event.ACCEPTED)
     rig.collectors.waits_for_release = True
     async with running(rig.executor.run):
         await until(lambda: rig.collectors.at_once == 1)
 
-    entry = rig.bound_agent.entry()
+    entry = rig.parts.entry()
     assert (entry.state, entry.attempt) == (State.ACKNOWLEDGED, 0)
-    assert rig.bound_agent.outbox.depth().reports == 0
+    assert rig.parts.outbox.depth().reports == 0
     assert rig.status_lines[-1] == IDLE
 
 
 async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
     rig: ExecutorRig,
 ) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.parts.add_request(Event.ACCEPTED)
 
     async def never_answer(_: object) -> None:
         await asyncio.Event().wait()
 
-    rig.bound_agent.client.always["acknowledge"] = never_answer
+    rig.parts.client.always["acknowledge"] = never_answer
     async with running(rig.executor.run):
         await until(lambda: rig.acknowledged_statuses() == ["running"])
 
-    assert (rig.bound_agent.entry().state, rig.bound_agent.entry().attempt) == (
+    assert (rig.parts.entry().state, rig.parts.entry().attempt) == (
         State.ACKNOWLEDGED,
         0,
     )
@@ -534,7 +536,7 @@ async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
 
 
 @pytest.mark.parametrize(
-    ("events", "is_expired", "after", "runs", "outcome"),
+    ("events", "is_expired", "expected_state", "collections", "outcome"),
     [
         ((), False, State.RECEIVED, 0, None),
         ((), True, State.EXPIRED, 0, None),
@@ -553,25 +555,25 @@ async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
         ((Event.REFUSED,), True, State.REJECTED, 0, None),
     ],
 )
-async def test_each_journal_row_is_handled_at_the_start(  # noqa: PLR0917
+async def test_each_request_in_the_journal_gets_the_boot_action_of_its_state(  # noqa: PLR0917
     rig: ExecutorRig,
     events: tuple[Event, ...],
     is_expired: bool,
-    after: State,
-    runs: int,
+    expected_state: State,
+    collections: int,
     outcome: str | None,
 ) -> None:
-    rig.bound_agent.requested(*events)
+    rig.parts.add_request(*events)
     if is_expired:
-        rig.bound_agent.client.skew = ClockSkew(timedelta(hours=1))
+        rig.parts.client.skew = ClockSkew(timedelta(hours=1))
 
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is after)
+        await until(lambda: rig.parts.entry().state is expected_state)
         await settle()
 
-    assert rig.bound_agent.entry().state is after
-    assert len(rig.collectors.jobs) == runs
-    assert rig.bound_agent.outbox.depth().reports == (outcome is not None)
+    assert rig.parts.entry().state is expected_state
+    assert len(rig.collectors.jobs) == collections
+    assert rig.parts.outbox.depth().reports == (outcome is not None)
     if outcome is not None:
         report = rig.report()
         assert report["outcome"] == outcome
@@ -583,11 +585,11 @@ async def test_each_journal_row_is_handled_at_the_start(  # noqa: PLR0917
 async def test_a_stored_report_is_sent_and_not_created_again(
     rig: ExecutorRig,
 ) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.parts.add_request(Event.ACCEPTED)
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
     first_report = rig.report()
-    restarted = rig_in(rig.bound_agent, config())
+    restarted = make_rig(rig.parts, config())
 
     async with running(restarted.executor.run):
         await settle()
@@ -598,54 +600,52 @@ async def test_a_stored_report_is_sent_and_not_created_again(
 
 
 async def test_requests_are_not_executed_without_a_binding(rig: ExecutorRig) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
-    rig.bound_agent.binding_state.revoke()
+    rig.parts.add_request(Event.ACCEPTED)
+    rig.parts.binding_state.revoke()
 
     async with running(rig.executor.run):
         await settle()
         assert rig.collectors.jobs == []
-        rig.bound_agent.binding_state.confirm()
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        rig.parts.binding_state.confirm()
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
 
 
 async def test_a_revocation_while_idle_stops_the_work(rig: ExecutorRig) -> None:
     async with running(rig.executor.run):
         await settle()
-        rig.bound_agent.binding_state.revoke()
-        rig.bound_agent.requested(Event.ACCEPTED)
+        rig.parts.binding_state.revoke()
+        rig.parts.add_request(Event.ACCEPTED)
         rig.work.set()
         await settle()
-        first = rig.bound_agent.entry().state
-        rig.bound_agent.requested(Event.ACCEPTED, number=2)
+        first_state = rig.parts.entry().state
+        rig.parts.add_request(Event.ACCEPTED, number=2)
         rig.work.set()
         await settle()
 
-    assert first is State.ACKNOWLEDGED
+    assert first_state is State.ACKNOWLEDGED
     assert rig.collectors.jobs == []
 
 
 async def test_a_finished_request_creates_no_second_report(rig: ExecutorRig) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
+    rig.parts.add_request(Event.ACCEPTED)
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
-    item = rig.bound_agent.outbox.oldest()
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
+    item = rig.parts.outbox.oldest()
     assert item is not None
-    rig.bound_agent.ledger.settle(item, NOW)
+    rig.parts.ledger.settle(item, NOW)
 
     async with running(rig.executor.run):
         await settle()
 
-    assert rig.bound_agent.entry().state is State.SUBMITTED
-    assert rig.bound_agent.outbox.oldest() is None
+    assert rig.parts.entry().state is State.SUBMITTED
+    assert rig.parts.outbox.oldest() is None
 
 
 async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_once(
     rig: ExecutorRig,
 ) -> None:
-    """It is a bug if the facts and the job have different kinds. The collection must not be
-    repeated without end.
-    """
-    rig.bound_agent.requested(Event.ACCEPTED)
+    """The bug of a collector that returns the wrong facts must not cause endless collections."""
+    rig.parts.add_request(Event.ACCEPTED)
     wrong = CollectedFacts(good_facts("application"))
     rig.collectors.script.extend([wrong, wrong, wrong])
 
@@ -653,7 +653,7 @@ async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_
         with pytest.raises(TypeError, match="returned application facts"):
             await asyncio.wait_for(rig.executor.run(), 5)
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
 
     assert rig.report()["failureReason"] == "execution-interrupted"
 
@@ -661,19 +661,19 @@ async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_
 async def test_a_request_whose_report_cannot_be_stored_is_run_again(
     rig: ExecutorRig,
 ) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
-    with rig.bound_agent.database.transaction(Failpoint.COUNTED) as connection:
+    rig.parts.add_request(Event.ACCEPTED)
+    with rig.parts.database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no room'); END"
         )
 
     with pytest.raises(sqlite3.Error, match="no room"):
         await asyncio.wait_for(rig.executor.run(), 5)
-    assert rig.bound_agent.entry().state is State.RUNNING
-    with rig.bound_agent.database.transaction(Failpoint.COUNTED) as connection:
+    assert rig.parts.entry().state is State.RUNNING
+    with rig.parts.database.transaction(Failpoint.COUNTED) as connection:
         connection.execute("DROP TRIGGER full")
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
 
     assert rig.report()["outcome"] == "completed"
 
@@ -681,13 +681,11 @@ async def test_a_request_whose_report_cannot_be_stored_is_run_again(
 async def test_an_outage_during_the_collection_does_not_prevent_the_report(
     rig: ExecutorRig,
 ) -> None:
-    rig.bound_agent.requested(Event.ACCEPTED)
-    rig.bound_agent.client.script["acknowledge"].extend(
-        [ServiceUnavailable("timeout", "silence")] * 3
-    )
+    rig.parts.add_request(Event.ACCEPTED)
+    rig.parts.client.script["acknowledge"].extend([ServiceUnavailable("timeout", "no reply")] * 3)
 
     async with running(rig.executor.run):
-        await until(lambda: rig.bound_agent.entry().state is State.REPORTED)
+        await until(lambda: rig.parts.entry().state is State.REPORTED)
 
 
 # --------------------------------------------------------------- jobs and payloads
@@ -742,7 +740,7 @@ def test_facts_of_another_kind_raise_an_error(job: Job, kind: str) -> None:
 async def test_a_scheduled_report_without_a_binding_raises_an_error(
     unbound_agent: AgentParts,
 ) -> None:
-    rig = rig_in(unbound_agent, config())
+    rig = make_rig(unbound_agent, config())
     collection = rig.executor.collection()
 
     with pytest.raises(RuntimeError, match="needs a binding"):

@@ -9,6 +9,7 @@ import pytest
 
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.service_client import CommandStream
+from agent.config.model import LocalConfig
 from agent.errors import (
     BodyRejected,
     BodyTooLarge,
@@ -26,6 +27,8 @@ from agent.wire.device_operations import Command
 from tests.fakes.fake_service_client import at_once, for_ever
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
 from tests.unit.agent.tasks.agent_parts import AgentParts, agent_parts, running, settle, until
+
+POLL_INTERVAL_S = LocalConfig().commands.poll_interval_seconds
 
 
 def frame(*commands: Command, rejected: tuple[str, ...] = ()) -> Frame:
@@ -61,7 +64,7 @@ async def test_received_commands_are_stored_in_the_journal(
 
     assert received_ids(bound_agent) == [1, 2, 3]
     assert bound_agent.receiver.ignored == 0
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
 
 
 async def test_a_repeated_command_is_stored_once(bound_agent: AgentParts) -> None:
@@ -75,7 +78,7 @@ async def test_a_repeated_command_is_stored_once(bound_agent: AgentParts) -> Non
 async def test_a_request_whose_acknowledgement_was_lost_waits_to_be_acknowledged_again(
     bound_agent: AgentParts,
 ) -> None:
-    bound_agent.requested(Event.ACCEPTED)
+    bound_agent.add_request(Event.ACCEPTED)
 
     bound_agent.receiver.process(frame(command(1)))
 
@@ -106,7 +109,7 @@ SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
 async def test_a_known_request_never_runs_again_and_a_lost_acknowledgement_is_repeated(
     bound_agent: AgentParts, events: tuple[Event, ...], status: str, expected: list[str]
 ) -> None:
-    before = bound_agent.requested(*events)
+    before = bound_agent.add_request(*events)
 
     if before.state is State.RECEIVED:
         bound_agent.receiver.process(frame(command(1).model_copy(update={"status": status})))
@@ -126,7 +129,7 @@ async def test_a_known_request_never_runs_again_and_a_lost_acknowledgement_is_re
 async def test_a_request_delivered_repeatedly_is_acknowledged_once_a_minute(
     bound_agent: AgentParts,
 ) -> None:
-    bound_agent.requested(*SUBMITTED)
+    bound_agent.add_request(*SUBMITTED)
     async with running(bound_agent.acknowledger.run):
         for _ in range(600):
             bound_agent.receiver.process(frame(command(1)))
@@ -139,7 +142,7 @@ async def test_a_request_delivered_repeatedly_is_acknowledged_once_a_minute(
 async def test_a_refused_repeated_acknowledgement_causes_no_recheck(
     bound_agent: AgentParts,
 ) -> None:
-    bound_agent.requested(*SUBMITTED)
+    bound_agent.add_request(*SUBMITTED)
     bound_agent.client.always["acknowledge"] = Refused(409, None, "finished")
     async with running(bound_agent.acknowledger.run, bound_agent.enrollment.run):
         bound_agent.receiver.process(frame(command(1)))
@@ -157,7 +160,7 @@ async def test_commands_for_other_bindings_are_counted_and_ignored(bound_agent: 
 
     assert received_ids(bound_agent) == [2]
     assert (bound_agent.receiver.for_others, bound_agent.receiver.ignored) == (1, 1)
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
 
 
 async def test_unreadable_commands_are_counted_and_reported_once(bound_agent: AgentParts) -> None:
@@ -201,12 +204,12 @@ async def test_a_refused_stream_is_replaced_by_polling_and_tried_again(
     assert 2 <= requests.count(True) <= 4
     assert requests.count(False) >= 80
     assert bound_agent.receiver.delivery == "poll"
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
 
 
 @pytest.mark.parametrize(
     "error",
-    [*REFUSALS, CredentialRefused("401"), ServiceUnavailable("timeout", "silence")],
+    [*REFUSALS, CredentialRefused("401"), ServiceUnavailable("timeout", "no reply")],
     ids=str,
 )
 async def test_the_delivery_is_unknown_after_calls_for_commands_fail(
@@ -231,7 +234,7 @@ async def test_delivery_by_stream_never_polls(tmp_path: Path) -> None:
 
         assert set(bound_agent.client.named("onCommands")) == {True}
         assert bound_agent.breaker.is_up
-        assert bound_agent.codes() == {"server-error"}
+        assert bound_agent.condition_codes() == {"server-error"}
 
 
 async def test_a_stream_of_unreadable_commands_is_closed(bound_agent: AgentParts) -> None:
@@ -245,8 +248,9 @@ async def test_a_stream_of_unreadable_commands_is_closed(bound_agent: AgentParts
     assert bound_agent.receiver.unreadable == 6 * (UNREADABLE_MAX + 1), (
         "exactly three frames of each stream must be read"
     )
+    # The shortest waits after rejections: half of 8, 16, 32 and 64 s.
     assert bound_agent.clock.elapsed_s >= 4 + 8 + 16 + 32
-    assert bound_agent.codes() == {"commands-unreadable"}
+    assert bound_agent.condition_codes() == {"commands-unreadable"}
 
 
 async def test_a_received_command_wakes_the_acknowledger(bound_agent: AgentParts) -> None:
@@ -265,7 +269,7 @@ async def test_poll_intervals_differ_by_at_most_a_tenth_from_the_configured_inte
     async with running(bound_agent.receiver.run):
         await bound_agent.clock.is_at_limit.wait()
 
-    assert all(15 * 0.9 <= wait <= 15 * 1.1 for wait in bound_agent.clock.slept)
+    assert all(0.9 <= wait / POLL_INTERVAL_S <= 1.1 for wait in bound_agent.clock.slept)
     assert len(set(bound_agent.clock.slept)) > 10, "the intervals must differ from each other"
     assert bound_agent.receiver.delivery == "poll"
     assert bound_agent.client.open_streams == 0
@@ -305,8 +309,9 @@ async def test_a_poll_between_streams_resets_the_delay(bound_agent: AgentParts) 
     async with running(bound_agent.receiver.run):
         await until(lambda: len(bound_agent.clock.slept) == 7)
 
-    assert bound_agent.clock.slept[4] >= 4
-    assert bound_agent.clock.slept[6] <= 0.5
+    after_fifth_stream_s, _, after_sixth_stream_s = bound_agent.clock.slept[4:]
+    assert after_fifth_stream_s >= 4
+    assert after_sixth_stream_s <= 0.5
 
 
 async def test_a_stream_that_was_open_for_an_hour_is_opened_again_at_once(
@@ -367,7 +372,7 @@ async def test_no_long_poll_is_sent_during_an_outage(bound_agent: AgentParts) ->
     wait for its result. The call that tests must not be a long poll.
     """
     bound_agent.client.script["onCommands"].extend(
-        [poll_reply(), ServiceUnavailable("timeout", "silence"), poll_reply()]
+        [poll_reply(), ServiceUnavailable("timeout", "no reply"), poll_reply()]
     )
 
     async with running(bound_agent.receiver.run):
@@ -378,13 +383,13 @@ async def test_no_long_poll_is_sent_during_an_outage(bound_agent: AgentParts) ->
 
 async def test_commands_are_received_after_an_outage(bound_agent: AgentParts) -> None:
     bound_agent.client.script["onCommands"].extend(
-        [ServiceUnavailable("timeout", "silence")] * 4 + [poll_reply(frame(command(1)))]
+        [ServiceUnavailable("timeout", "no reply")] * 4 + [poll_reply(frame(command(1)))]
     )
 
     async with running(bound_agent.receiver.run):
         await until(lambda: bound_agent.receiver.received == 1)
 
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
 
 
 @pytest.mark.parametrize(
@@ -398,7 +403,7 @@ async def test_polling_slows_down_after_refusals(
     async with running(bound_agent.receiver.run, bound_agent.enrollment.run):
         await bound_agent.clock.is_at_limit.wait()
 
-    assert len(bound_agent.client.calls) <= 30 * 10
+    assert len(bound_agent.client.calls) <= 30 * 10  # 30 calls a minute
     assert len(bound_agent.client.named("onCommands")) <= 15, "the intervals must grow"
     if isinstance(error, Refused):
         assert len(bound_agent.client.named("current")) > 5, "each refusal must request a recheck"
@@ -459,19 +464,21 @@ async def test_repeatedly_broken_streams_set_a_condition(bound_agent: AgentParts
     bound_agent.client.script["onCommands"].extend([ending_stream(cut) for _ in range(10)])
 
     async with running(bound_agent.receiver.run):
-        await until(lambda: "stream-broken" in bound_agent.codes())
-        await until(lambda: "stream-broken" not in bound_agent.codes())
+        await until(lambda: "stream-broken" in bound_agent.condition_codes())
+        await until(lambda: "stream-broken" not in bound_agent.condition_codes())
 
 
 async def test_rejections_set_a_condition_until_a_call_succeeds(bound_agent: AgentParts) -> None:
     bound_agent.client.script["onCommands"].extend([BodyRejected(400, "no")] * 3)
 
     async with running(bound_agent.receiver.run):
-        await until(lambda: "commands-rejected" in bound_agent.codes())
-        await until(lambda: "commands-rejected" not in bound_agent.codes())
+        await until(lambda: "commands-rejected" in bound_agent.condition_codes())
+        await until(lambda: "commands-rejected" not in bound_agent.condition_codes())
 
 
-async def test_flood_of_requests_is_refused_and_sets_a_condition(bound_agent: AgentParts) -> None:
+async def test_requests_beyond_the_maximum_are_ignored_and_set_a_condition(
+    bound_agent: AgentParts,
+) -> None:
     with bound_agent.database.transaction(Failpoint.REQUEST_ADDED) as connection:
         connection.executemany(
             "INSERT INTO requests (request_id, binding_id, kind, expires_at, state, received_at,"
@@ -485,8 +492,8 @@ async def test_flood_of_requests_is_refused_and_sets_a_condition(bound_agent: Ag
     bound_agent.receiver.process(frame(command(999_999), command(1)))
 
     assert bound_agent.journal.get(UUID(int=999_999)) is None
-    assert bound_agent.codes() == {"requests-flooding"}
+    assert bound_agent.condition_codes() == {"requests-flooding"}
     bound_agent.journal.move(bound_agent.entry(1), Event.REFUSED, bound_agent.clock.now())
     bound_agent.receiver.process(frame(command(999_999)))
     assert bound_agent.journal.get(UUID(int=999_999)) is not None
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()

@@ -86,6 +86,10 @@ async def play_without_stop(path: FakePath, recorder: Recorder, until_s: float) 
 
 
 async def history_of(faults: Sequence[Fault], record: Record, until_s: float = 0.0) -> History:
+    """Run the recorder until ``until_s``, and return its history.
+
+    By default, it runs until 300 s after the last fault.
+    """
     path = FakePath(FakeClock(limit_s=40 * 86_400.0), faults)
     until_s = until_s or max(fault.ends_s for fault in faults) + 300.0
     async with running(path, record) as recorder:
@@ -109,7 +113,7 @@ def seconds(at: datetime | None) -> float:
 async def test_a_single_fault_is_one_incident_with_its_cause(
     kind: FaultKind, length_s: float, record: Record
 ) -> None:
-    fault = Fault(kind, FIRST_FAULT_S + 37, length_s)
+    fault = Fault(kind, FIRST_FAULT_S + 37, length_s)  # begins between two heartbeats
     incidents = (await history_of([fault], record)).incidents
     if length_s < SHORTEST_S[kind] and not incidents:
         return  # a short fault can go unnoticed
@@ -417,7 +421,7 @@ async def test_an_interruption_during_quiet_hours_is_recorded_from_their_end(
     assert abs(seconds(incident.began_at) - FIRST_FAULT_S) <= TIMEOUT_S
 
 
-async def test_a_stream_that_breaks_during_an_interruption_begins_no_other_one(
+async def test_a_broken_stream_during_an_interruption_does_not_begin_another_interruption(
     record: Record,
 ) -> None:
     """The link is lost from 100 s to 110 s, and from 120 s to 130 s. The stream breaks at 105 s."""

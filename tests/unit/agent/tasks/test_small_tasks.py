@@ -38,7 +38,7 @@ async def test_no_heartbeat_is_sent_without_a_confirmed_binding(bound_agent: Age
 
 
 async def test_outage_delays_the_heartbeat(bound_agent: AgentParts) -> None:
-    bound_agent.client.script["heartbeat"].extend([ServiceUnavailable("timeout", "silence")] * 3)
+    bound_agent.client.script["heartbeat"].extend([ServiceUnavailable("timeout", "no reply")] * 3)
 
     await bound_agent.heartbeat.send()
 
@@ -54,7 +54,7 @@ async def test_refused_heartbeat_rechecks_the_binding(bound_agent: AgentParts) -
         await bound_agent.heartbeat.send()
         await until(lambda: bound_agent.binding_state.is_revoked)
 
-    assert "revoked" in bound_agent.codes()
+    assert "revoked" in bound_agent.condition_codes()
 
 
 @pytest.mark.parametrize("error", [BodyRejected(400, "no"), BodyTooLarge("no")])
@@ -65,10 +65,10 @@ async def test_rejected_heartbeat_sets_a_condition(
 
     await bound_agent.heartbeat.send()
 
-    assert bound_agent.codes()
+    assert bound_agent.condition_codes() == {"heartbeat-rejected"}
     assert bound_agent.binding_state.is_bound
     await bound_agent.heartbeat.send()
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ async def test_wrong_clock_sets_a_condition(
     assert [p.detail for p in bound_agent.health.problems()] == ([detail] if detail else [])
     bound_agent.client.skew = ClockSkew()
     await bound_agent.heartbeat.send()
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
 
 
 # --------------------------------------------------------------- binding state
@@ -135,7 +135,7 @@ async def test_a_binding_that_cannot_be_saved_is_not_used(unbound_agent: AgentPa
     assert not unbound_agent.binding_state.is_bound
 
 
-async def test_a_device_without_a_binding_waits_until_one_is_stored(
+async def test_a_device_without_a_binding_waits_until_a_binding_is_stored(
     unbound_agent: AgentParts,
 ) -> None:
     with pytest.raises(RuntimeError):
@@ -185,6 +185,6 @@ async def test_cleared_condition_is_removed_and_logged_once(
     assert not bound_agent.health.is_set("clock-skew")
 
 
-async def test_a_condition_must_be_declared(bound_agent: AgentParts) -> None:
+async def test_an_undeclared_condition_raises_an_error(bound_agent: AgentParts) -> None:
     with pytest.raises(KeyError):
         bound_agent.health.set("surprise", "?")

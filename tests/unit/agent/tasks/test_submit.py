@@ -22,9 +22,9 @@ from tests.unit.agent.tasks.agent_parts import AgentParts, agent_parts, running,
 REPORT_ID = UUID(payloads.REPORT_ID)
 
 
-def queue_large(bound_agent: AgentParts) -> Item:
+def queue_large_report(bound_agent: AgentParts) -> Item:
     """Queue a large network report for request 1."""
-    entry = bound_agent.requested(Event.ACCEPTED, Event.STARTED)
+    entry = bound_agent.add_request(Event.ACCEPTED, Event.STARTED)
     request = SubmitResultRequest(
         report_id=REPORT_ID,
         binding_id=BINDING,
@@ -33,14 +33,14 @@ def queue_large(bound_agent: AgentParts) -> Item:
         report=payloads.small_venue(),
         request_id=entry.request_id,
     )
-    bound_agent.ledger.hand_over(entry, seal(request, 10**6), bound_agent.clock.now())
+    bound_agent.ledger.hand_over(entry, seal(request, max_bytes=10**6), bound_agent.clock.now())
     bound_agent.journal.note_running_acknowledged(entry.request_id)
     item = bound_agent.outbox.oldest()
     assert item is not None
     return item
 
 
-def queue_small(bound_agent: AgentParts, number: int = 1) -> None:
+def queue_small_report(bound_agent: AgentParts, number: int = 1) -> None:
     sealed = report(number)
     bound_agent.ledger.hand_over(None, sealed, bound_agent.clock.now())
 
@@ -49,26 +49,26 @@ def sent_bodies(bound_agent: AgentParts) -> list[bytes]:
     return bound_agent.client.named("submitResult")
 
 
-def is_empty(bound_agent: AgentParts) -> bool:
+def is_outbox_empty(bound_agent: AgentParts) -> bool:
     return bound_agent.outbox.depth().reports == 0
 
 
 async def test_a_report_is_sent_as_it_was_sealed(bound_agent: AgentParts) -> None:
-    item = queue_large(bound_agent)
+    item = queue_large_report(bound_agent)
 
     async with running(bound_agent.submitter.run):
         await until(lambda: bound_agent.entry().state is State.SUBMITTED)
 
     assert sent_bodies(bound_agent) == [item.body]
-    assert is_empty(bound_agent)
+    assert is_outbox_empty(bound_agent)
 
 
 async def test_a_report_queued_later_is_sent_after_a_wake(bound_agent: AgentParts) -> None:
     async with running(bound_agent.submitter.run):
         await settle()
-        queue_small(bound_agent)
+        queue_small_report(bound_agent)
         bound_agent.submitter.wake()
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     assert len(sent_bodies(bound_agent)) == 1
 
@@ -76,30 +76,26 @@ async def test_a_report_queued_later_is_sent_after_a_wake(bound_agent: AgentPart
 async def test_a_backlog_is_sent_slowly_and_oldest_first(bound_agent: AgentParts) -> None:
     for number in range(1, 6):
         bound_agent.clock.advance(1)
-        queue_small(bound_agent, number)
+        queue_small_report(bound_agent, number)
     began = bound_agent.clock.elapsed_s
     bound_agent.submitter.apply_limits()
-    assert bound_agent.codes() == {"reports-waiting"}
+    assert bound_agent.condition_codes() == {"reports-waiting"}
 
     async with running(bound_agent.submitter.run):
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
         await settle()
 
-    assert [report_of(body).report_id.int & 0xFF for body in sent_bodies(bound_agent)] == [
-        1,
-        2,
-        3,
-        4,
-        5,
+    assert [report_of(body).report_id for body in sent_bodies(bound_agent)] == [
+        report(number).report_id for number in range(1, 6)
     ]
-    assert bound_agent.clock.elapsed_s - began >= 4 * 0.5
-    assert bound_agent.codes() == set()
+    assert bound_agent.clock.elapsed_s - began >= 4 * 0.5, "each pause must be at least 0.5 s"
+    assert bound_agent.condition_codes() == set()
 
 
 @pytest.mark.parametrize(
     "error",
     [
-        ServiceUnavailable("timeout", "silence"),
+        ServiceUnavailable("timeout", "no reply"),
         Throttled("later", 30),
         ServiceUnavailable("server-error", "500"),
     ],
@@ -107,11 +103,11 @@ async def test_a_backlog_is_sent_slowly_and_oldest_first(bound_agent: AgentParts
 async def test_the_same_bytes_are_sent_until_an_outage_ends(
     bound_agent: AgentParts, error: ServiceUnavailable
 ) -> None:
-    item = queue_large(bound_agent)
+    item = queue_large_report(bound_agent)
     bound_agent.client.script["submitResult"].extend([error] * 5)
 
     async with running(bound_agent.submitter.run):
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     assert sent_bodies(bound_agent) == [item.body] * 6
     assert bound_agent.entry().state is State.SUBMITTED
@@ -120,14 +116,14 @@ async def test_the_same_bytes_are_sent_until_an_outage_ends(
 async def test_a_reply_about_another_report_is_ignored_and_the_report_sent_again(
     bound_agent: AgentParts,
 ) -> None:
-    item = queue_large(bound_agent)
+    item = queue_large_report(bound_agent)
     other = SubmitResultReply(
         report_id=UUID(int=5), request_id=None, outcome="completed", tracker_status="sent"
     )
     bound_agent.client.script["submitResult"].append(other)
 
     async with running(bound_agent.submitter.run):
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     assert sent_bodies(bound_agent) == [item.body] * 2
 
@@ -135,7 +131,7 @@ async def test_a_reply_about_another_report_is_ignored_and_the_report_sent_again
 async def test_a_report_that_is_too_large_is_sent_smaller_until_it_fits(
     bound_agent: AgentParts,
 ) -> None:
-    item = queue_large(bound_agent)
+    item = queue_large_report(bound_agent)
     max_bytes = len(item.body) // 3
     reply = SubmitResultReply(
         report_id=REPORT_ID, request_id=UUID(int=1), outcome="failed", tracker_status="sent"
@@ -145,7 +141,7 @@ async def test_a_report_that_is_too_large_is_sent_smaller_until_it_fits(
     )
 
     async with running(bound_agent.submitter.run):
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     sizes = [len(body) for body in sent_bodies(bound_agent)]
     assert sizes == sorted(set(sizes), reverse=True)
@@ -158,29 +154,29 @@ async def test_a_report_that_is_too_large_is_sent_smaller_until_it_fits(
 async def test_report_that_is_always_too_large_is_dropped_and_reported(
     bound_agent: AgentParts,
 ) -> None:
-    queue_large(bound_agent)
+    queue_large_report(bound_agent)
     bound_agent.client.always["submitResult"] = BodyTooLarge("too large")
 
     async with running(bound_agent.submitter.run):
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
         await settle()
 
     assert 2 <= len(sent_bodies(bound_agent)) <= LAST_TIER + 1
     assert (bound_agent.entry().state, bound_agent.entry().detail) == (State.REJECTED, "too large")
-    assert bound_agent.codes() == {"reports-dropped"}
+    assert bound_agent.condition_codes() == {"reports-dropped"}
     assert bound_agent.database.counters()["reports_dropped"] == 1
 
 
 async def test_a_rejected_body_is_quarantined_and_a_failed_report_is_sent_instead(
     bound_agent: AgentParts,
 ) -> None:
-    item = queue_large(bound_agent)
+    item = queue_large_report(bound_agent)
     bound_agent.client.script["submitResult"].append(
         BodyRejected(400, "endpoints.0.label: too long")
     )
 
     async with running(bound_agent.submitter.run):
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     first, second = sent_bodies(bound_agent)
     assert first == item.body
@@ -196,15 +192,15 @@ async def test_a_rejected_body_is_quarantined_and_a_failed_report_is_sent_instea
 
 
 async def test_a_failed_report_that_is_also_rejected_is_dropped(bound_agent: AgentParts) -> None:
-    queue_large(bound_agent)
+    queue_large_report(bound_agent)
     bound_agent.client.always["submitResult"] = BodyRejected(422, "no")
 
     async with running(bound_agent.submitter.run):
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     assert len(sent_bodies(bound_agent)) == 2
     assert bound_agent.entry().state is State.REJECTED
-    assert bound_agent.codes() == {"reports-dropped"}
+    assert bound_agent.condition_codes() == {"reports-dropped"}
 
 
 @pytest.mark.parametrize("error", [BodyRejected(400, "no"), BodyTooLarge("no")])
@@ -216,18 +212,18 @@ async def test_a_rejected_body_that_cannot_be_parsed_is_dropped(
     bound_agent.client.always["submitResult"] = error
 
     async with running(bound_agent.submitter.run):
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     assert len(sent_bodies(bound_agent)) == 1
-    assert bound_agent.codes() == {"reports-dropped"}
+    assert bound_agent.condition_codes() == {"reports-dropped"}
 
 
 async def test_a_refused_report_of_a_valid_binding_is_quarantined(bound_agent: AgentParts) -> None:
-    item = queue_large(bound_agent)
+    item = queue_large_report(bound_agent)
     bound_agent.client.always["submitResult"] = Refused(409, None, "other bytes")
 
     async with running(bound_agent.submitter.run, bound_agent.enrollment.run):
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     assert bound_agent.quarantined_files() == [f"refused-{REPORT_ID}.json"]
     (quarantined,) = bound_agent.state.quarantine_path.iterdir()
@@ -239,14 +235,14 @@ async def test_a_refused_report_of_a_valid_binding_is_quarantined(bound_agent: A
 
 
 async def test_a_report_that_is_refused_after_a_revocation_waits(bound_agent: AgentParts) -> None:
-    item = queue_large(bound_agent)
+    item = queue_large_report(bound_agent)
     bound_agent.client.script["submitResult"].append(Refused(403, None, "revoked"))
     bound_agent.client.script["current"].extend([bound_agent.client.record, None, None])
 
     async with running(bound_agent.submitter.run, bound_agent.enrollment.run):
         await until(lambda: bound_agent.binding_state.is_revoked)
         assert bound_agent.outbox.depth().reports == 1
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     assert sent_bodies(bound_agent) == [item.body] * 2
     assert bound_agent.entry().state is State.SUBMITTED
@@ -256,7 +252,7 @@ async def test_a_report_that_is_refused_after_a_revocation_waits(bound_agent: Ag
 async def test_a_report_that_is_refused_while_the_device_is_revoked_waits(
     bound_agent: AgentParts,
 ) -> None:
-    item = queue_large(bound_agent)
+    item = queue_large_report(bound_agent)
     has_binding = True
 
     async def refuse(_body: bytes) -> Refused:
@@ -276,7 +272,7 @@ async def test_a_report_that_is_refused_while_the_device_is_revoked_waits(
         await until(lambda: bound_agent.binding_state.is_revoked)
         await settle(200)
         has_binding = True
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     assert sent_bodies(bound_agent) == [item.body] * 2
     assert bound_agent.entry().state is State.SUBMITTED
@@ -284,13 +280,13 @@ async def test_a_report_that_is_refused_while_the_device_is_revoked_waits(
 
 
 async def test_start_is_acknowledged_before_the_result_is_sent(bound_agent: AgentParts) -> None:
-    entry = bound_agent.requested(Event.ACCEPTED, Event.STARTED)
+    entry = bound_agent.add_request(Event.ACCEPTED, Event.STARTED)
     sealed = report(1, entry.request_id)
     bound_agent.ledger.hand_over(entry, sealed, bound_agent.clock.now())
     bound_agent.client.script["acknowledge"].append(Refused(409, None, "too late"))
 
     async with running(bound_agent.submitter.run, bound_agent.enrollment.run):
-        await until(lambda: is_empty(bound_agent))
+        await until(lambda: is_outbox_empty(bound_agent))
 
     operations = [name for name, _ in bound_agent.client.calls if name != "current"]
     assert operations == ["acknowledge", "submitResult"]
@@ -301,7 +297,7 @@ async def test_start_is_acknowledged_before_the_result_is_sent(bound_agent: Agen
 async def test_a_start_counts_as_acknowledged_only_after_the_service_accepted_it(
     bound_agent: AgentParts,
 ) -> None:
-    entry = bound_agent.requested(Event.ACCEPTED, Event.STARTED)
+    entry = bound_agent.add_request(Event.ACCEPTED, Event.STARTED)
     sealed = report(1, entry.request_id)
     bound_agent.ledger.hand_over(entry, sealed, bound_agent.clock.now())
     bound_agent.client.always["acknowledge"] = lambda _request: asyncio.Event().wait()
@@ -317,26 +313,26 @@ async def test_a_start_counts_as_acknowledged_only_after_the_service_accepted_it
 async def test_reports_over_the_outbox_bounds_are_dropped_and_reported(tmp_path: Path) -> None:
     limits = Limits(outbox_max_bytes=100_000, outbox_max_age_days=1)
     with agent_parts(tmp_path, limits=limits) as bound_agent:
-        queue_large(bound_agent)
+        queue_large_report(bound_agent)
         bound_agent.clock.advance(timedelta(days=1, seconds=1).total_seconds())
-        queue_small(bound_agent, 2)
+        queue_small_report(bound_agent, 2)
 
         bound_agent.submitter.wake()
 
         assert bound_agent.outbox.depth().reports == 1
-        assert bound_agent.codes() == {"reports-dropped"}
+        assert bound_agent.condition_codes() == {"reports-dropped"}
         assert bound_agent.entry().state is State.REJECTED
         async with running(bound_agent.submitter.run):
-            await until(lambda: is_empty(bound_agent))
+            await until(lambda: is_outbox_empty(bound_agent))
         assert len(sent_bodies(bound_agent)) == 1
 
 
 async def test_a_report_that_the_service_cannot_process_does_not_block_others(
     bound_agent: AgentParts,
 ) -> None:
-    queue_large(bound_agent)
+    queue_large_report(bound_agent)
     bound_agent.clock.advance(1)
-    queue_small(bound_agent, 2)
+    queue_small_report(bound_agent, 2)
     failing = ServiceUnavailable("server-error", "500")
 
     def answer(body: bytes) -> object:
@@ -346,13 +342,14 @@ async def test_a_report_that_the_service_cannot_process_does_not_block_others(
 
     bound_agent.client.always["submitResult"] = answer
 
-    async def send_heartbeat() -> None:
+    async def send_heartbeats() -> None:
+        """A failing report is postponed only while other calls succeed."""
         while True:
             await bound_agent.heartbeat.send()
             await bound_agent.clock.sleep(0.2)
 
-    async with running(bound_agent.submitter.run, send_heartbeat):
-        await until(lambda: is_empty(bound_agent))
+    async with running(bound_agent.submitter.run, send_heartbeats):
+        await until(lambda: is_outbox_empty(bound_agent))
 
     order = [report_of(body).report_id == REPORT_ID for body in sent_bodies(bound_agent)]
     assert order.index(False) < len(order) - 1, (

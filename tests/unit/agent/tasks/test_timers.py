@@ -43,17 +43,18 @@ PROBLEM = Problem(code="c", severity="error", title="broken", detail="d", fix="f
 class HeartbeatCounter:
     def __init__(self) -> None:
         self.count = 0
-        self.third = asyncio.Event()
+        self.has_three = asyncio.Event()
 
     async def send_heartbeat(self) -> None:
         self.count += 1
         if self.count == 3:
-            self.third.set()
+            self.has_three.set()
 
 
 def scheduler(
     heartbeats: HeartbeatCounter, interval_s: float, **crontabs: str
 ) -> tuple[Scheduler, list[Kind]]:
+    """Return a scheduler, and a list to which it adds the kind of each report that is due."""
     requested_kinds: list[Kind] = []
     timers = Scheduler(
         send_heartbeat=heartbeats.send_heartbeat,
@@ -69,7 +70,7 @@ async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
     timers, _ = scheduler(heartbeats, 0.001)
 
     timers.start()
-    await asyncio.wait_for(heartbeats.third.wait(), 5)
+    await asyncio.wait_for(heartbeats.has_three.wait(), 5)
     timers.stop()
     timers.stop()
     count = heartbeats.count
@@ -78,7 +79,7 @@ async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
     assert heartbeats.count == count
 
 
-async def test_planning_anew_sends_a_heartbeat_and_reschedules_the_reports() -> None:
+async def test_reschedule_sends_a_heartbeat_and_plans_the_reports_again() -> None:
     heartbeats = HeartbeatCounter()
     timers, requested_kinds = scheduler(
         heartbeats, 3600, network="0 4 * * *", application="*/5 * * * *"
@@ -128,6 +129,7 @@ async def test_immediate_heartbeat_restarts_the_period() -> None:
     for count in (1, 2, 3):
         await send_heartbeat_now(timers)
         assert heartbeats.count == count
+        # The test itself takes less than 10 s.
         assert 3600 * 0.9 - 10 <= seconds_to_next_heartbeat(timers) <= 3600 * 1.1
     timers.stop()
     timers.send_heartbeat_now()
@@ -248,17 +250,17 @@ async def test_an_unwritable_status_file_is_logged_and_ignored(
 class JumpyClock(FakeClock):
     """The clock of a machine that is suspended after calls of `sleep`.
 
-    ``slept_s`` is how long it is suspended after each call, in seconds. 0 means not at all.
+    ``suspensions_s`` are the durations of the suspensions after the first calls, in seconds.
     """
 
-    def __init__(self, slept_s: list[float]) -> None:
+    def __init__(self, suspensions_s: list[float]) -> None:
         super().__init__()
-        self.slept_s = slept_s
+        self.suspensions_s = suspensions_s
 
     async def sleep(self, seconds: float) -> None:
         await super().sleep(seconds)
-        if self.slept_s:
-            self.advance(self.slept_s.pop(0))
+        if self.suspensions_s:
+            self.advance(self.suspensions_s.pop(0))
 
 
 async def test_a_sleep_of_the_machine_is_detected_once() -> None:
@@ -295,5 +297,5 @@ async def test_scheduled_reports_stop_when_disk_space_is_scarce(bound_agent: Age
     disk.free_space_bytes = DISK_FLOOR_BYTES
     floor.start_or_skip("network")
     assert requested_kinds == ["network"]
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
     assert bound_agent.state.free_bytes() > 0

@@ -53,12 +53,12 @@ ZONES = st.integers(-56, 56).map(lambda quarters: timezone(timedelta(minutes=15 
     ],
     ids=["ended", "open-with-count"],
 )
-def test_incident_has_a_line_and_is_parsed(incident: Incident, line: str) -> None:
+def test_an_incident_is_written_as_a_line_and_parsed(incident: Incident, line: str) -> None:
     assert incident_line(incident) == line
     assert parse_incident(line) == incident
 
 
-def test_hour_has_a_line_and_is_parsed() -> None:
+def test_an_hour_is_written_as_a_line_and_parsed() -> None:
     zone = timezone(timedelta(hours=1))
     hour = Hour(datetime(2026, 11, 22, 19, tzinfo=zone), 60, 2, 45, 180, -78, 12)
     line = (

@@ -10,36 +10,39 @@ from hypothesis import strategies as st
 from agent.rules.command_frames import parse_frame
 from agent.wire.timestamps import to_utc
 
-TEN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
-HALF = timedelta(seconds=0.5)
+TEN_O_CLOCK = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+HALF_SECOND = timedelta(seconds=0.5)
 
 
 @pytest.mark.parametrize(
     ("text", "timestamp"),
     [
-        ("2026-11-21T10:00:00.000Z", TEN),  # JavaScript: toISOString
-        ("2026-11-21T10:00:00Z", TEN),  # Go: RFC3339, Java: Instant
-        ("2026-11-21T10:00:00.5Z", TEN + HALF),  # Go: RFC3339Nano cuts zeros
-        ("2026-11-21T11:00:00.500000001+01:00", TEN + HALF),
-        ("2026-11-21 11:00:00.5 +0100 CET", TEN + HALF),  # Go: String
-        ("2026-11-21 10:00:00 +0000 UTC", TEN),
-        ("2026-11-21T10:00Z", TEN),  # Java: OffsetDateTime without seconds
-        ("2026-11-21T11:00+01:00[Europe/Berlin]", TEN),  # Java: ZonedDateTime
-        ("2026-11-21T10:00Z[UTC]", TEN),
-        ("2026-11-21T10:00:30.123456789Z", TEN + timedelta(seconds=30, microseconds=123456)),
-        ("2026-11-21T11:00:00+0100", TEN),
-        ("2026-11-21T11:00:00+01", TEN),
-        ("2026-11-21T09:30:00-00:30", TEN),
-        ("2026-11-21T10:00:00+00:00", TEN),  # Python: isoformat
-        ("2026-11-21 10:00:00.500000+00:00", TEN + HALF),  # Python: str
-        ("2026-11-21T11:00:30+01:00:30", TEN),
-        ("2026-11-21T10:00:00", TEN),  # no zone
-        ("2026-11-21T10:00:00.5000000Z", TEN + HALF),  # .NET
-        ("2026-11-21T10:00:00,5Z", TEN + HALF),
-        ("2026-11-21t10:00:00z", TEN),
-        ("20261121T100000Z", TEN),
-        ("2026-11-20T24:00:00Z", TEN - timedelta(hours=10)),
-        ("2026-11-21T09:59:60Z", TEN),
+        ("2026-11-21T10:00:00.000Z", TEN_O_CLOCK),  # JavaScript: toISOString
+        ("2026-11-21T10:00:00Z", TEN_O_CLOCK),  # Go: RFC3339, Java: Instant
+        ("2026-11-21T10:00:00.5Z", TEN_O_CLOCK + HALF_SECOND),  # Go: RFC3339Nano cuts zeros
+        ("2026-11-21T11:00:00.500000001+01:00", TEN_O_CLOCK + HALF_SECOND),
+        ("2026-11-21 11:00:00.5 +0100 CET", TEN_O_CLOCK + HALF_SECOND),  # Go: String
+        ("2026-11-21 10:00:00 +0000 UTC", TEN_O_CLOCK),
+        ("2026-11-21T10:00Z", TEN_O_CLOCK),  # Java: OffsetDateTime without seconds
+        ("2026-11-21T11:00+01:00[Europe/Berlin]", TEN_O_CLOCK),  # Java: ZonedDateTime
+        ("2026-11-21T10:00Z[UTC]", TEN_O_CLOCK),
+        (
+            "2026-11-21T10:00:30.123456789Z",
+            TEN_O_CLOCK + timedelta(seconds=30, microseconds=123456),
+        ),
+        ("2026-11-21T11:00:00+0100", TEN_O_CLOCK),
+        ("2026-11-21T11:00:00+01", TEN_O_CLOCK),
+        ("2026-11-21T09:30:00-00:30", TEN_O_CLOCK),
+        ("2026-11-21T10:00:00+00:00", TEN_O_CLOCK),  # Python: isoformat
+        ("2026-11-21 10:00:00.500000+00:00", TEN_O_CLOCK + HALF_SECOND),  # Python: str
+        ("2026-11-21T11:00:30+01:00:30", TEN_O_CLOCK),
+        ("2026-11-21T10:00:00", TEN_O_CLOCK),  # no zone
+        ("2026-11-21T10:00:00.5000000Z", TEN_O_CLOCK + HALF_SECOND),  # .NET
+        ("2026-11-21T10:00:00,5Z", TEN_O_CLOCK + HALF_SECOND),
+        ("2026-11-21t10:00:00z", TEN_O_CLOCK),
+        ("20261121T100000Z", TEN_O_CLOCK),
+        ("2026-11-20T24:00:00Z", TEN_O_CLOCK - timedelta(hours=10)),
+        ("2026-11-21T09:59:60Z", TEN_O_CLOCK),
         ("9999-12-31T23:59:59-14:00", datetime.max.replace(tzinfo=UTC)),
         ("0001-01-01T00:00:00+14:00", datetime.min.replace(tzinfo=UTC)),
     ],
@@ -73,7 +76,7 @@ def test_an_invalid_timestamp_rejects_only_its_own_entry() -> None:
     forms = ("2026-11-21T10:00Z", "+012026-11-21T10:00:00Z", "2026-11-21 10:00:00+00")
     frame = parse_frame(f"[{', '.join(entry(n, form) for n, form in enumerate(forms))}]")
 
-    assert [command.expires_at for command in frame.commands] == [TEN, TEN]
+    assert [command.expires_at for command in frame.commands] == [TEN_O_CLOCK, TEN_O_CLOCK]
     assert frame.rejected == ("expiresAt: is not an ISO 8601 date-time",)
 
 

@@ -12,10 +12,12 @@ FIXTURES = ALL_FIXTURES / "application"
 
 
 def fixture(name: str) -> bytes:
+    """Return the content of a recorded file."""
     return (FIXTURES / name).read_bytes()
 
 
 def by_key(reading: Reading | ApplicationFacts) -> dict[str, Field]:
+    """Return the fields by key."""
     return {entry.key: entry for entry in reading.fields}
 
 
@@ -24,7 +26,7 @@ def values(entries: tuple[Field, ...]) -> dict[str, object]:
     return {entry.key: entry.value for entry in entries if entry.status == "available"}
 
 
-def plant(root: Path, files: dict[str, str | bytes]) -> Path:
+def write_files(root: Path, files: dict[str, str | bytes]) -> Path:
     """Write ``files`` below ``root``, which stands for `/`. Return ``root``."""
     for name, content in files.items():
         path = root / name

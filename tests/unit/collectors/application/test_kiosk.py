@@ -43,10 +43,8 @@ ANSWERS = json.dumps({key: {"value": key} for key in BROWSER_KEYS})
 
 
 @pytest.fixture(autouse=True)
-def _patient_runner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the runner wait until a source returns its own reason for a delay, even if the machine is
-    busy.
-    """
+def _long_grace_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the runner wait for the reason that a late source returns, even on a busy machine."""
     monkeypatch.setattr(runner, "GRACE_S", 300)
 
 
@@ -60,7 +58,7 @@ def assert_fits_the_contract(fields: tuple[Field, ...]) -> None:
         validate({k: v for k, v in asdict(field).items() if v is not None}, BrowserField)
 
 
-def test_browser_keys_are_those_of_the_contract() -> None:
+def test_browser_keys_equal_the_keys_of_the_contract() -> None:
     assert set(BROWSER_KEYS) == set(get_args(BrowserFieldKey))
     assert len(BROWSER_KEYS) == 34
 
@@ -115,7 +113,7 @@ def test_the_visible_and_focused_page_is_read_if_several_pages_are_open() -> Non
     assert {field.value for field in facts.browser_fields} == {"focused"}
 
 
-def test_other_pages_get_no_commands_if_the_first_one_is_visible_and_focused() -> None:
+def test_other_pages_get_no_commands_if_the_first_page_is_visible_and_focused() -> None:
     pages = {
         "FOCUSED": with_visibility(True, True, "focused"),
         "FROZEN": lambda _method, _params: None,

@@ -116,11 +116,11 @@ def test_each_drawing_error_has_its_own_status(entry: object, status: str) -> No
 
 
 def test_page_state_and_policies_do_not_apply_without_a_kiosk(tmp_path: Path) -> None:
-    for field in (*state_of("").values(), policies("", tmp_path)):
+    for field in (*state_of("").values(), policies_field("", tmp_path)):
         assert (field.status, field.reason) == ("not-applicable", "no kiosk browser is configured")
 
 
-def policies(url: str, root: Path) -> Field:
+def policies_field(url: str, root: Path) -> Field:
     (field,) = take_snapshot([read_kiosk_policies.bind(url, root)], 5, RecordingRun()).fields
     return field
 
@@ -132,9 +132,9 @@ def write_policies(root: Path, name: str, text: str) -> None:
 
 
 def test_missing_local_network_policies_are_an_empty_list(tmp_path: Path) -> None:
-    assert policies("http://127.0.0.1:9", tmp_path).value == ()
+    assert policies_field("http://127.0.0.1:9", tmp_path).value == ()
     write_policies(tmp_path, "other.json", '{"HomepageLocation": "https://till.example/secret"}')
-    assert policies("http://127.0.0.1:9", tmp_path).value == ()
+    assert policies_field("http://127.0.0.1:9", tmp_path).value == ()
 
 
 def test_names_but_not_values_of_local_network_policies_are_reported(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_names_but_not_values_of_local_network_policies_are_reported(tmp_path: P
     preferences.mkdir(parents=True)
     macos_policies = {"LocalNetworkAccessAllowedForUrls": ["https://secret"]}
     (preferences / "com.google.Chrome.plist").write_bytes(plistlib.dumps(macos_policies))
-    field = policies("http://127.0.0.1:9", tmp_path)
+    field = policies_field("http://127.0.0.1:9", tmp_path)
     assert field.value == (
         "LocalNetworkAccessAllowedForUrls",
         "LocalNetworkAllowedForUrls",
@@ -183,7 +183,7 @@ def test_names_of_policies_are_read_from_the_registry_of_windows(
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, "null"])
 def test_invalid_policy_file_has_a_reason(tmp_path: Path, text: str) -> None:
     write_policies(tmp_path, "a.json", text)
-    field = policies("http://127.0.0.1:9", tmp_path)
+    field = policies_field("http://127.0.0.1:9", tmp_path)
     assert (field.status, field.reason) == (
         "collection-failed",
         "a policy file of the browser cannot be read",

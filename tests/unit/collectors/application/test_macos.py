@@ -147,8 +147,8 @@ def test_battery_levels_of_bluetooth_devices_are_parsed(
     levels: dict[str, str], fraction: float | None
 ) -> None:
     properties = {f"device_batteryLevel{part}": level for part, level in levels.items()}
-    for place, expected in (("device_connected", fraction), ("device_not_connected", None)):
-        data = {"SPBluetoothDataType": [{place: [{"Buds": properties}]}]}
+    for list_name, expected in (("device_connected", fraction), ("device_not_connected", None)):
+        data = {"SPBluetoothDataType": [{list_name: [{"Buds": properties}]}]}
         _, (device,) = profiler.parse_bluetooth(json.dumps(data).encode())
         assert device.battery_fraction == expected
 
@@ -168,7 +168,8 @@ def test_usb_placeholders_of_macos_are_ignored() -> None:
     (device,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [entry]}).encode())
     assert (device.vendor_id, device.product_id, device.serial) == (0x05AC, 0x8600, None)
     old = {  # on the oldest versions of macOS, each key has a letter as prefix
-        f"{letter}_{key}": value for letter, (key, value) in zip("bad", entry.items(), strict=True)
+        f"{letter}_{key}": value
+        for letter, (key, value) in zip(("b", "a", "d"), entry.items(), strict=True)
     }
     assert profiler.parse_usb(json.dumps({"SPUSBDataType": [old]}).encode()) == (device,)
 
@@ -275,8 +276,8 @@ def store_lease(directory: Path, address: str, start: datetime) -> Path:
 def test_a_lease_on_macos_has_a_server_and_times(tmp_path: Path) -> None:
     store_lease(tmp_path, "192.168.1.21", datetime(2026, 11, 23, 16, tzinfo=UTC))
     store_lease(tmp_path, "192.168.1.20", datetime(2026, 11, 23, 15, tzinfo=UTC))
-    known = dhcp.read_dhcp(["en0"], DEADLINE, lambda *_: PACKET, tmp_path)
-    assert values(dhcp_fields(known["en0"], ["192.168.1.20/24"])) == {
+    leases = dhcp.read_dhcp(["en0"], DEADLINE, lambda *_: PACKET, tmp_path)
+    assert values(dhcp_fields(leases["en0"], ["192.168.1.20/24"])) == {
         "interface.ipv4Assignment": "DHCP",
         "interface.dhcpServer": "192.168.1.1",
         "interface.dhcpLeaseObtainedAt": "2026-11-23T15:00:00+00:00",
@@ -285,9 +286,9 @@ def test_a_lease_on_macos_has_a_server_and_times(tmp_path: Path) -> None:
 
 
 def test_only_the_times_are_missing_without_a_stored_lease(tmp_path: Path) -> None:
-    known = dhcp.parse_packet(PACKET, tmp_path)
-    assert (known.is_used, known.server, known.obtained_at) == (True, "192.168.1.1", None)
-    assert known.reason == "macOS has stored no lease of this address"
+    lease = dhcp.parse_packet(PACKET, tmp_path)
+    assert (lease.is_used, lease.server, lease.obtained_at) == (True, "192.168.1.1", None)
+    assert lease.reason == "macOS has stored no lease of this address"
     gone = dhcp.parse_packet(PACKET, tmp_path / "gone")
     assert gone.reason == "the stored leases cannot be read: No such file or directory"
 
@@ -299,8 +300,8 @@ def test_an_interface_without_a_dhcp_packet_has_a_static_address(tmp_path: Path)
         assert dhcp.parse_packet(Output(1, b"", error), tmp_path).is_used is False
     inform = PACKET.data.replace(b"yiaddr = 192.168.1.20", b"yiaddr = 0.0.0.0")
     assert dhcp.parse_packet(Output(0, inform, b""), tmp_path).is_used is False
-    known = dhcp.read_dhcp(["en9"], DEADLINE, lambda *_: Output(1, b"", b"no interface"), tmp_path)
-    assert (known["en9"].is_used, known["en9"].status) == (None, "collection-failed")
+    leases = dhcp.read_dhcp(["en9"], DEADLINE, lambda *_: Output(1, b"", b"no interface"), tmp_path)
+    assert (leases["en9"].is_used, leases["en9"].status) == (None, "collection-failed")
 
 
 @given(st.binary(max_size=300))
@@ -367,7 +368,7 @@ resolver #1
     assert commands.parse_name_servers(text) == ("192.168.1.1",)
 
 
-def test_the_locale_is_that_of_the_system_and_not_of_the_service(
+def test_the_locale_is_read_from_the_system_settings_and_not_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("LANG", "C.UTF-8")  # as in the property list of the daemon
@@ -420,7 +421,7 @@ entries = st.recursive(
 
 @settings(max_examples=examples(50))
 @given(st.sampled_from(sorted(FILES)), entries)
-def test_any_shape_is_read_or_refused(data_type: str, entry: object) -> None:
+def test_any_structure_of_the_output_is_read_or_refused(data_type: str, entry: object) -> None:
     read_all_of(json.dumps({data_type: [entry]}).encode())
 
 

@@ -10,7 +10,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.linux import displays, usb
 from collectors.application.linux.edid import Screen, parse_edid
 from collectors.application.readers.peripherals import UsbDevice, guess_kind, usb_reading
-from tests.unit.collectors.application.fixtures import by_key, plant, values
+from tests.unit.collectors.application.fixtures import by_key, values, write_files
 
 DEADLINE = Deadline.after(3600)
 
@@ -18,7 +18,8 @@ USB = "sys/bus/usb/devices"
 
 
 def usb_tree(root: Path) -> Path:
-    plant(
+    """Write the sysfs files of a printer and a barcode scanner below ``root``. Return ``root``."""
+    write_files(
         root,
         {
             f"{USB}/usb1/idVendor": "1d6b\n",
@@ -140,7 +141,7 @@ def test_the_parser_of_edid_accepts_any_bytes(data: bytes, name: bytes) -> None:
 
 def test_display_facts_are_read(tmp_path: Path) -> None:
     card = "sys/class/drm/card0-HDMI-A-1"
-    root = plant(
+    root = write_files(
         tmp_path,
         {
             "sys/class/drm/card0/dev": "226:0\n",
@@ -171,7 +172,7 @@ def test_display_facts_without_a_screen_output_are_not_applicable(tmp_path: Path
 
 
 def test_usb_devices_beyond_the_limit_are_counted() -> None:
-    reading = usb_reading([UsbDevice(str(place)) for place in range(130)], "sysfs usb")
+    reading = usb_reading([UsbDevice(str(number)) for number in range(130)], "sysfs usb")
     assert values(reading.fields) == {"peripherals.usbCount": 130}
     assert len(reading.peripherals) == 128
     assert reading.limitations == ("USB devices beyond the limit of 128, not listed: 2",)

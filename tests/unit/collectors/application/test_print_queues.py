@@ -11,7 +11,7 @@ from collectors.application.readers import print_queues
 from collectors.application.readers.print_queues import Queue
 from collectors.application.source import Unreadable
 from collectors.shared.cups import NotRunning
-from collectors.shared.ipp import Response, decode_response
+from collectors.shared.ipp import CUPS_GET_PRINTERS, GET_JOBS, Response, decode_response
 from collectors.shared.print_jobs import Job, parse_jobs
 from tests.unit.collectors.application.fixtures import fixture, values
 
@@ -23,7 +23,7 @@ JOBS = fixture("linux/cups-get-jobs.ipp")
 
 def cups(request: bytes, _: float) -> Response:
     operation = struct.unpack(">H", request[2:4])[0]
-    return decode_response({0x4002: PRINTERS, 0x000A: JOBS}[operation])
+    return decode_response({CUPS_GET_PRINTERS: PRINTERS, GET_JOBS: JOBS}[operation])
 
 
 def test_facts_about_queues_and_jobs_are_read() -> None:

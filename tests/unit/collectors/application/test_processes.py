@@ -62,8 +62,8 @@ def test_empty_watch_list_reads_no_process_table() -> None:
 def test_the_process_of_the_test_is_in_the_process_table() -> None:
     name = psutil.Process().name()
     result = processes.read_table(frozenset({processes.program_name(name)}))
-    mine = next(entry for entry in result if entry.pid == os.getpid())
-    assert mine.memory_bytes > 0
+    own = next(entry for entry in result if entry.pid == os.getpid())
+    assert own.memory_bytes > 0
 
 
 def test_watched_programs_beyond_the_limit_are_counted() -> None:
@@ -95,10 +95,12 @@ def test_use_of_each_core_is_measured_between_two_readings(monkeypatch: pytest.M
     assert facts["cpu.busiestCoreUseFraction"] == 0.25
 
 
-def frequency(raised: Exception | None = None, *, megahertz: float = 0.0) -> Callable[[], object]:
+def frequency(error: Exception | None = None, *, megahertz: float = 0.0) -> Callable[[], object]:
+    """Return a replacement of `psutil.cpu_freq`. It raises ``error``, or returns ``megahertz``."""
+
     def cpu_freq() -> object:
-        if raised is not None:
-            raise raised
+        if error is not None:
+            raise error
         return SimpleNamespace(current=megahertz)
 
     return cpu_freq

@@ -16,7 +16,7 @@ def single_field(name: str, key: str) -> Source:
     return Source(name, "test", (key,), lambda _: Reading((available(key, "test", name),)))
 
 
-def raising(name: str, key: str, error: Exception) -> Source:
+def failing_source(name: str, key: str, error: Exception) -> Source:
     def read(_: Deadline) -> Reading:
         raise error
 
@@ -24,24 +24,26 @@ def raising(name: str, key: str, error: Exception) -> Source:
 
 
 @pytest.fixture
-def hung() -> Iterator[Callable[..., Source]]:
+def hanging_source() -> Iterator[Callable[..., Source]]:
     """Create sources that block until the end of the test, or for at most a minute."""
-    over = threading.Event()
+    is_over = threading.Event()
 
     def make(name: str, key: str, deadline_s: float = 0.2) -> Source:
         def read(_: Deadline) -> Reading:
-            over.wait(60)
+            is_over.wait(60)
             return Reading((available(key, "test", "too late"),))
 
         return Source(name, "test", (key,), read, deadline_s)
 
     yield make
-    over.set()
+    is_over.set()
 
 
-def test_a_hanging_source_affects_only_its_own_fields(hung: Callable[..., Source]) -> None:
+def test_a_hanging_source_affects_only_its_own_fields(
+    hanging_source: Callable[..., Source],
+) -> None:
     facts = take_snapshot(
-        [hung("stuck", "a.stuck"), single_field("fine", "a.fine")], 5, RecordingRun()
+        [hanging_source("stuck", "a.stuck"), single_field("fine", "a.fine")], 5, RecordingRun()
     )
     fields = by_key(facts)
     assert fields["a.stuck"].status == "collection-failed"
@@ -51,8 +53,12 @@ def test_a_hanging_source_affects_only_its_own_fields(hung: Callable[..., Source
 
 
 @pytest.mark.medium
-def test_the_time_limit_of_the_job_applies_to_every_source(hung: Callable[..., Source]) -> None:
-    facts = take_snapshot([hung(f"s{n}", f"k.{n}", 3600) for n in range(20)], 0.8, RecordingRun())
+def test_the_time_limit_of_the_job_applies_to_every_source(
+    hanging_source: Callable[..., Source],
+) -> None:
+    facts = take_snapshot(
+        [hanging_source(f"s{n}", f"k.{n}", 3600) for n in range(20)], 0.8, RecordingRun()
+    )
     assert len(facts.fields) == 20
     assert len(facts.failures) == 20
 
@@ -70,7 +76,7 @@ def test_the_time_limit_of_the_job_applies_to_every_source(hung: Callable[..., S
 )
 def test_error_is_classified_with_a_reason(error: Exception, status: str, is_failure: bool) -> None:
     facts = take_snapshot(
-        [raising("bad", "a.bad", error), single_field("ok", "a.ok")], 5, RecordingRun()
+        [failing_source("bad", "a.bad", error), single_field("ok", "a.ok")], 5, RecordingRun()
     )
     field = by_key(facts)["a.bad"]
     assert field.status == status
@@ -87,9 +93,9 @@ def test_a_key_that_a_source_does_not_return_is_in_the_snapshot_as_failed() -> N
     assert fields["a.two"].status == "collection-failed"
 
 
-def test_each_checkpoint_has_every_key(hung: Callable[..., Source]) -> None:
+def test_each_checkpoint_has_every_key(hanging_source: Callable[..., Source]) -> None:
     run = RecordingRun()
-    sources = [single_field("a", "k.a"), hung("b", "k.b"), single_field("c", "k.c")]
+    sources = [single_field("a", "k.a"), hanging_source("b", "k.b"), single_field("c", "k.c")]
     take_snapshot(sources, 5, run)
     assert 2 <= len(run.checkpoints) <= 3
     for facts in run.checkpoints:
@@ -97,9 +103,11 @@ def test_each_checkpoint_has_every_key(hung: Callable[..., Source]) -> None:
     assert run.steps[-1] == ("sources", 3, 3)
 
 
-def test_a_cancelled_run_returns_its_facts_so_far(hung: Callable[..., Source]) -> None:
+def test_a_cancelled_run_returns_its_facts_so_far(hanging_source: Callable[..., Source]) -> None:
     facts = take_snapshot(
-        [single_field("a", "k.a"), hung("b", "k.b", 3600)], 3600, RecordingRun(cancel_at=1)
+        [single_field("a", "k.a"), hanging_source("b", "k.b", 3600)],
+        3600,
+        RecordingRun(cancel_at=1),
     )
     assert facts.cancelled
     assert not facts.failures

@@ -240,7 +240,7 @@ def test_a_key_of_one_platform_is_unsupported_on_the_others(
         assert (field.key, field.status) == ("os.new", "unsupported")
 
 
-def test_the_documented_keys_are_those_of_the_sources() -> None:
+def test_the_documented_keys_equal_the_keys_of_the_sources() -> None:
     assert {key for key in DOCUMENTED_KEYS if "<" not in key} == set(SNAPSHOT_KEYS)
 
 

@@ -105,16 +105,16 @@ def test_adapters_with_a_default_route_are_known_unless_windows_refuses(
 
 
 def test_dhcp_leases_are_parsed() -> None:
-    known = machine.parse_dhcp(script.parse_sections(fixture("windows/adapters.json")))
-    facts = values(dhcp_fields(known["Ethernet"], ["192.168.1.20/24"]))
+    leases = machine.parse_dhcp(script.parse_sections(fixture("windows/adapters.json")))
+    facts = values(dhcp_fields(leases["Ethernet"], ["192.168.1.20/24"]))
     assert facts == {
         "interface.ipv4Assignment": "DHCP",
         "interface.dhcpServer": "192.168.1.1",
         "interface.dhcpLeaseObtainedAt": "2026-11-23T14:50:00+00:00",
         "interface.dhcpLeaseExpiresAt": "2026-11-23T15:50:00+00:00",
     }
-    assert known["vEthernet"].is_used is False
-    assert "WLAN" not in known
+    assert leases["vEthernet"].is_used is False
+    assert "WLAN" not in leases
 
 
 def test_usb_facts_are_read() -> None:
@@ -157,8 +157,8 @@ def test_the_cores_of_all_sockets_are_counted() -> None:
 
 def test_the_adapter_of_a_vpn_is_virtual() -> None:
     row = {"Name": "TAP", "Medium": "802.3", "Virtual": False, "HardwareInterface": False}
-    real = {**row, "Name": "LAN", "HardwareInterface": True}
-    types = machine.parse_link_types({"adapters": script.Section((row, real))})
+    physical = {**row, "Name": "LAN", "HardwareInterface": True}
+    types = machine.parse_link_types({"adapters": script.Section((row, physical))})
     assert types == {"TAP": "virtual", "LAN": "ethernet"}
 
 
@@ -264,7 +264,7 @@ rows = st.lists(st.dictionaries(st.sampled_from(NAMES), json_values, max_size=5)
         max_size=6,
     )
 )
-def test_any_shape_is_read_or_refused(sections: dict[str, object]) -> None:
+def test_any_structure_of_the_output_is_read_or_refused(sections: dict[str, object]) -> None:
     read_all_of(json.dumps(sections).encode())
 
 
@@ -282,7 +282,7 @@ def read_all_of(data: bytes) -> None:
         machine.parse_dhcp(sections)
 
 
-def test_the_scripts_read_nothing_personal() -> None:
+def test_the_scripts_read_nothing_personal_and_have_balanced_brackets() -> None:
     for text in (powershell.MACHINE, powershell.DEVICES, powershell.ADAPTERS):
         assert not re.search(r"Serial|Owner|CommandLine|Document|UserName|UUID|CSName", text)
         assert text.count("{") == text.count("}")

@@ -72,7 +72,10 @@ PRINTER = ScannedHost("10.0.0.9", "eth0", "02:00:00:00:00:09", True, 1.0, (631,)
 
 
 class RecordedRun:
-    """Records progress and checkpoints. Cancelled at checkpoint number ``cancel_at_checkpoint``."""
+    """Records progress and checkpoints.
+
+    The run is cancelled at checkpoint number ``cancel_at_checkpoint``, counted from 0.
+    """
 
     def __init__(self, cancel_at_checkpoint: int = -1) -> None:
         self.steps: list[str] = []
@@ -103,15 +106,15 @@ class RecordedRun:
 
 
 @dataclass
-class World:
+class FakeSources:
     """Fake sources, which return prepared results and record their calls."""
 
     local: LocalNetwork = LAN
     hosts: tuple[ScannedHost, ...] = (PRINTER,)
     known: tuple[KnownPrinter, ...] = ()
     queried_ports: list[OpenPort] = field(default_factory=list)
-    scanned: list[tuple[Target, ...]] = field(default_factory=list)
-    browsed: list[tuple[str, ...]] = field(default_factory=list)
+    scan_targets: list[tuple[Target, ...]] = field(default_factory=list)
+    browsed_interfaces: list[tuple[str, ...]] = field(default_factory=list)
     name_query_interfaces: list[str] = field(default_factory=list)
 
     def scan(
@@ -125,7 +128,7 @@ class World:
         tries: int,
         terminals: PaymentTerminals,
     ) -> ScanResult:
-        self.scanned.append(tuple(targets))
+        self.scan_targets.append(tuple(targets))
         addresses = {target.address for target in targets}
         hosts = tuple(host for host in self.hosts if host.address in addresses)
         for host in hosts:
@@ -141,7 +144,7 @@ class World:
         run: Run,
         identifiers: Callable[[], PrinterIdentifiers],
     ) -> MdnsResult:
-        self.browsed.append(tuple(interface.name for interface in interfaces))
+        self.browsed_interfaces.append(tuple(interface.name for interface in interfaces))
         service = MdnsService("Kitchen", "_ipp._tcp", "kitchen.local", ("10.0.0.9",), 631)
         return MdnsResult((service,), SourceState("succeeded"))
 
@@ -183,19 +186,19 @@ class World:
 
 
 def collect(
-    world: World, job: NetworkJob = JOB, run: RecordedRun | None = None, **replacements: object
+    fake: FakeSources, job: NetworkJob = JOB, run: RecordedRun | None = None, **replacements: object
 ) -> NetworkFacts:
-    return collect_network(job, run or RecordedRun(), world.sources(**replacements))
+    return collect_network(job, run or RecordedRun(), fake.sources(**replacements))
 
 
 def test_a_printer_is_recognised_by_the_mac_learned_in_an_earlier_run() -> None:
     kitchen = replace(PRINTER, open_ports=(9100,), refused_ports=())
-    learned = collect(World(hosts=(kitchen,), known=(RAW_QUEUE,))).learned
+    learned = collect(FakeSources(hosts=(kitchen,), known=(RAW_QUEUE,))).learned
     assert [device.mac_address for device in learned] == [PRINTER.mac_address]
 
     job = job_from_json("network", json.dumps(asdict(replace(JOB, learned=learned))).encode())
     assert isinstance(job, NetworkJob)
-    moved = World(hosts=(replace(kitchen, address="10.0.0.77"),), known=(RAW_QUEUE,))
+    moved = FakeSources(hosts=(replace(kitchen, address="10.0.0.77"),), known=(RAW_QUEUE,))
     facts = collect(moved, job)
     assert facts.printers is not None
     assert (facts.printers[0].reason or "").startswith("Moved to 10.0.0.77:9100 (same MAC)")
@@ -208,54 +211,56 @@ def test_a_printer_is_recognised_by_the_mac_learned_in_an_earlier_run() -> None:
     assert again.printers == facts.printers
 
 
-def retries(world: World, *outcomes: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
-    """Collect from ``world``. ``outcomes`` are the results of the repeated attempts at the print
+def collect_with_retries(
+    fake: FakeSources, *outcomes: str, job: NetworkJob = JOB
+) -> tuple[str, list[str]]:
+    """Collect from ``fake``. ``outcomes`` are the results of the repeated attempts at the print
     port. Return the reason for the printer's status, and the ports that were tried again.
     """
     retried: list[str] = []
 
     def scan(targets: Sequence[Target], *ports: Sequence[int], **options: Any) -> ScanResult:
         if options["tries"] > 1:  # the first scan; a repeated attempt has one try
-            return world.scan(targets, *ports, **options)
+            return fake.scan(targets, *ports, **options)
         retried.extend(f"{target.address}:{target.ports}" for target in targets)
         outcome = outcomes[len(retried) - 1]
         result = replace(PRINTER, open_ports=(), refused_ports=())
         fields = {"open": "open_ports", "refused": "refused_ports", "no-answer": "silent_ports"}
         return ScanResult((replace(result, **{fields[outcome]: (9100,)}),))  # type: ignore[arg-type]
 
-    facts = collect(world, job, scan=scan, retry_delays_s=(0.0, 0.01, 0.02))
+    facts = collect(fake, job, scan=scan, retry_delays_s=(0.0, 0.01, 0.02))
     assert facts.printers is not None
     return facts.printers[0].reason or "", retried
 
 
 def test_a_print_port_that_fails_on_a_host_that_answers_is_retried() -> None:
-    world = World(
+    fake = FakeSources(
         hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW_QUEUE,)
     )
-    reason_if_closed, retried = retries(world, "refused", "no-answer", "refused")
+    reason_if_closed, retried = collect_with_retries(fake, "refused", "no-answer", "refused")
     assert retried == ["10.0.0.9:(9100,)"] * 3
     assert "in all 4 attempts" in reason_if_closed
     assert "another till or program may use it" in reason_if_closed
-    reason_if_opened, retried = retries(world, "no-answer", "open")
+    reason_if_opened, retried = collect_with_retries(fake, "no-answer", "open")
     assert len(retried) == 2
     assert reason_if_opened.startswith("Reachable on port 9100")
     assert "it accepted no connection at first" in reason_if_opened
 
 
 def test_open_ports_and_ports_of_silent_hosts_are_not_retried() -> None:
-    working = World(
+    working = FakeSources(
         hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW_QUEUE,)
     )
-    without_hosts = World(hosts=(), known=(RAW_QUEUE,))
+    without_hosts = FakeSources(hosts=(), known=(RAW_QUEUE,))
     silent = replace(PRINTER, open_ports=(), refused_ports=(), silent_ports=(80, 9100))
-    for world in (working, without_hosts, World(hosts=(silent,), known=(RAW_QUEUE,))):
-        assert retries(world)[1] == []
-    world = World(known=(RAW_QUEUE,))
-    assert retries(world, job=replace(JOB, device_only=True))[1] == []
+    for fake in (working, without_hosts, FakeSources(hosts=(silent,), known=(RAW_QUEUE,))):
+        assert collect_with_retries(fake)[1] == []
+    fake = FakeSources(known=(RAW_QUEUE,))
+    assert collect_with_retries(fake, job=replace(JOB, device_only=True))[1] == []
 
 
 def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
-    world = World(
+    fake = FakeSources(
         hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=()),), known=(RAW_QUEUE,)
     )
     requests: list[tuple[Sequence[SnmpTarget], str]] = []
@@ -267,9 +272,9 @@ def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
         return (Evidence("10.0.0.9", 9100, state_reasons=("door-open",)),)
 
     for job in (JOB, replace(JOB, snmp_community="venue", enrich=False)):
-        collect(world, job, query_snmp=query)
+        collect(fake, job, query_snmp=query)
     assert requests == []
-    facts = collect(world, replace(JOB, snmp_community="venue"), query_snmp=query)
+    facts = collect(fake, replace(JOB, snmp_community="venue"), query_snmp=query)
     assert requests == [((SnmpTarget("10.0.0.9", 9100),), "venue")]
     assert facts.printers is not None
     assert "the printer reports: door open" in (facts.printers[0].reason or "")
@@ -277,7 +282,7 @@ def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
 
 
 def test_a_complete_collection_has_all_facts() -> None:
-    world = World(
+    fake = FakeSources(
         known=(
             KnownPrinter(
                 "q", "Kitchen", "network", "cups", "10.0.0.9:631", addresses=("10.0.0.9",), port=631
@@ -285,7 +290,7 @@ def test_a_complete_collection_has_all_facts() -> None:
         )
     )
     run = RecordedRun()
-    facts = collect(world, run=run)
+    facts = collect(fake, run=run)
     assert facts.scope == "local-network"
     assert facts.os_version == "Test 1"
     assert [i.name for i in facts.interfaces] == ["eth0"]
@@ -305,12 +310,12 @@ def test_a_complete_collection_has_all_facts() -> None:
         False,
     )
     assert 1 <= len(run.checkpoints) <= 8
-    assert len(world.scanned[0]) == 254
+    assert len(fake.scan_targets[0]) == 254
 
 
 def test_the_first_checkpoint_has_interfaces_and_a_running_scan() -> None:
     run = RecordedRun()
-    collect(World(), run=run)
+    collect(FakeSources(), run=run)
     first = run.checkpoints[0]
     assert isinstance(first, NetworkFacts)
     assert first.interfaces
@@ -319,7 +324,7 @@ def test_the_first_checkpoint_has_interfaces_and_a_running_scan() -> None:
     assert first.printers is None
 
 
-def broken(*_: object, **__: object) -> object:
+def fail(*_: object, **__: object) -> object:
     raise OSError("out of order")
 
 
@@ -333,7 +338,7 @@ def test_a_failing_network_source_affects_only_its_own_facts() -> None:
         "resolve_hosts": "printers",
     }
     for source, step in cases.items():
-        facts = collect(World(), **{source: broken})
+        facts = collect(FakeSources(), **{source: fail})
         assert [(f.step, f.reason) for f in facts.failures] == [(step, "out of order")], source
         assert facts.interfaces_source.state == "succeeded"
         assert facts.hosts
@@ -343,7 +348,7 @@ def test_a_failing_network_source_affects_only_its_own_facts() -> None:
 
 
 def test_interfaces_that_cannot_be_read_are_reported() -> None:
-    facts = collect(World(), read_local_network=broken)
+    facts = collect(FakeSources(), read_local_network=fail)
     assert facts.interfaces_source == SourceState("failed", "out of order")
     assert facts.unavailable.interfaces == "out of order"
     assert facts.unavailable.mac_address == facts.unavailable.gateway == "out of order"
@@ -352,8 +357,8 @@ def test_interfaces_that_cannot_be_read_are_reported() -> None:
 
 
 def test_a_machine_without_a_network_gets_a_limited_report_without_failures() -> None:
-    world = World(local=LocalNetwork(LAN.interfaces[:1]))
-    facts = collect(world)
+    fake = FakeSources(local=LocalNetwork(LAN.interfaces[:1]))
+    facts = collect(fake)
     assert facts.scope == "device"
     assert facts.hosts == facts.endpoints == facts.interfaces == facts.failures == ()
     assert facts.printers == ()
@@ -362,30 +367,30 @@ def test_a_machine_without_a_network_gets_a_limited_report_without_failures() ->
     assert unavailable.interfaces == "no network interface is up"
     assert unavailable.mac_address == unavailable.gateway == "no network interface is up"
     assert facts.mdns_source.state == facts.scan_source.state == "unsupported"
-    assert world.browsed == []
-    assert world.scanned == []
+    assert fake.browsed_interfaces == []
+    assert fake.scan_targets == []
 
 
 def test_device_only_contacts_only_this_machine() -> None:
     printer = KnownPrinter("q", "Far", "network", "cups", addresses=("10.0.0.9",), port=9100)
-    world = World(known=(printer,))
-    facts = collect(world, replace(JOB, device_only=True), resolve_hosts=broken)
+    fake = FakeSources(known=(printer,))
+    facts = collect(fake, replace(JOB, device_only=True), resolve_hosts=fail)
     assert facts.scope == "device"
     reason = "only this machine was examined, not its network"
     assert facts.mdns_source == SourceState("unsupported", reason)
-    assert [[t.address for t in targets] for targets in world.scanned] == [
+    assert [[t.address for t in targets] for targets in fake.scan_targets] == [
         ["127.0.0.1", "10.0.0.20"]
     ]
-    assert world.browsed == world.name_query_interfaces == []
+    assert fake.browsed_interfaces == fake.name_query_interfaces == []
     assert facts.failures == ()
     assert facts.printers is not None
     assert facts.printers[0].status == "unknown"
 
 
 def test_disabled_enrichment_queries_nothing_and_is_reported() -> None:
-    world = World()
-    facts = collect(world, replace(JOB, enrich=False))
-    assert world.queried_ports == []
+    fake = FakeSources()
+    facts = collect(fake, replace(JOB, enrich=False))
+    assert fake.queried_ports == []
     assert any("not queried" in text for text in facts.limitations)
 
 
@@ -393,18 +398,18 @@ def test_announced_and_configured_queues_are_queried() -> None:
     queue = KnownPrinter(
         "q", "Bar", "network", "cups", addresses=("10.0.0.9",), port=631, queue="printers/bar"
     )
-    world = World(known=(queue,))
+    fake = FakeSources(known=(queue,))
     announced = MdnsService(
         "Kitchen", "_ipp._tcp", "k.local", ("10.0.0.9",), 631, (("rp", "ipp/print"),)
     )
-    collect(world, browse=lambda *_, **__: MdnsResult((announced,), SourceState("succeeded")))
-    assert world.queried_ports == [
+    collect(fake, browse=lambda *_, **__: MdnsResult((announced,), SourceState("succeeded")))
+    assert fake.queried_ports == [
         OpenPort("10.0.0.9", 631, Queues(("ipp/print",), ("printers/bar",)))
     ]
 
 
 def test_ports_are_queried_during_the_scan() -> None:
-    world = World()
+    fake = FakeSources()
     query_received = threading.Event()
 
     def enrich(discoveries: Discoveries, *_: object, **__: object) -> Enrichment:
@@ -420,17 +425,17 @@ def test_ports_are_queried_during_the_scan() -> None:
         assert query_received.wait(60)
         return ScanResult()
 
-    facts = collect(world, scan=scan, enrich=enrich)
+    facts = collect(fake, scan=scan, enrich=enrich)
     assert facts.failures == ()
 
 
 def test_printers_in_other_networks_are_contacted() -> None:
-    world = World(
+    fake = FakeSources(
         hosts=(PRINTER, ScannedHost("10.50.0.5", open_ports=(9100,))),
         known=(KnownPrinter("q", "Bar", "network", "config", addresses=("10.50.0.5",), port=9100),),
     )
-    facts = collect(world)
-    assert world.scanned[1] == (Target("10.50.0.5", "local", None, (9100,)),)
+    facts = collect(fake)
+    assert fake.scan_targets[1] == (Target("10.50.0.5", "local", None, (9100,)),)
     assert facts.printers is not None
     assert facts.printers[0].status == "reachable"
 
@@ -439,38 +444,38 @@ def test_a_printer_is_contacted_at_the_address_that_its_dns_sd_name_announces() 
     """A router may repeat the announcements of another network."""
     named = KnownPrinter("q", "Bar", "network", "cups", dns_sd_name="Bar", dns_sd_type="_ipp._tcp")
     service = MdnsService("Bar", "_ipp._tcp", "bar.local", ("10.50.0.5", "2001:db8::5"), 8631)
-    world = World(
+    fake = FakeSources(
         hosts=(PRINTER, ScannedHost("10.50.0.5", open_ports=(8631,))),
         known=(named, replace(named, id="other", dns_sd_name="Office")),
     )
-    facts = collect(world, browse=lambda *_: MdnsResult((service,), SourceState("succeeded")))
-    assert world.scanned[1] == (Target("10.50.0.5", "local", None, (8631,)),)
+    facts = collect(fake, browse=lambda *_: MdnsResult((service,), SourceState("succeeded")))
+    assert fake.scan_targets[1] == (Target("10.50.0.5", "local", None, (8631,)),)
     assert facts.printers is not None
     assert [printer.status for printer in facts.printers] == ["reachable", "unreachable"]
 
 
 def test_a_printer_in_another_network_that_does_not_answer_is_unreachable() -> None:
     known = KnownPrinter("q", "Bar", "network", "config", addresses=("10.50.0.5",), port=9100)
-    facts = collect(World(known=(known,)))
+    facts = collect(FakeSources(known=(known,)))
     assert facts.printers is not None
     assert facts.printers[0].status == "unreachable"
-    assert "o answer from 10.50.0.5" in (facts.printers[0].reason or "")
+    assert "no answer from 10.50.0.5" in (facts.printers[0].reason or "").lower()
 
 
 def test_the_status_of_a_printer_is_unknown_if_the_scan_of_its_address_fails() -> None:
     known = KnownPrinter("q", "Bar", "network", "config", addresses=("10.50.0.5",), port=9100)
-    world = World(known=(known,))
+    fake = FakeSources(known=(known,))
 
     def scan(*args: object, **options: object) -> ScanResult:
-        if world.scanned:
+        if fake.scan_targets:
             raise OSError("out of order")
-        return world.scan(*args, **options)  # type: ignore[arg-type]
+        return fake.scan(*args, **options)  # type: ignore[arg-type]
 
-    facts = collect(world, scan=scan)
+    facts = collect(fake, scan=scan)
     assert facts.failures == (Failure("scan", "out of order"),)
     assert facts.printers is not None
     assert facts.printers[0].status == "unknown"
-    assert "o answer" not in (facts.printers[0].reason or "")
+    assert "no answer" not in (facts.printers[0].reason or "").lower()
 
 
 def test_a_public_ipv6_address_is_contacted_only_in_an_own_network() -> None:
@@ -488,25 +493,25 @@ def test_a_public_ipv6_address_is_contacted_only_in_an_own_network() -> None:
 
 def test_configured_printers_are_scanned_before_other_addresses() -> None:
     entry = ConfiguredPrinter("k", "Kitchen", address="10.0.0.200:9100")
-    world = World()
-    facts = collect(world, replace(JOB, printers=(entry,), max_hosts=3))
-    assert [t.address for t in world.scanned[0]] == ["10.0.0.20", "10.0.0.1", "10.0.0.200"]
+    fake = FakeSources()
+    facts = collect(fake, replace(JOB, printers=(entry,), max_hosts=3))
+    assert [t.address for t in fake.scan_targets[0]] == ["10.0.0.20", "10.0.0.1", "10.0.0.200"]
     assert facts.truncated
     assert "3 of about 254 addresses were tried: max_hosts is 3" in facts.limitations
 
 
 def test_the_spooler_of_this_machine_is_not_queried_over_the_network() -> None:
     own = ScannedHost("10.0.0.20", "eth0", open_ports=(631, 80))
-    world = World(hosts=(own,))
-    collect(world)
-    assert [(p.address, p.port) for p in world.queried_ports] == [("10.0.0.20", 80)]
+    fake = FakeSources(hosts=(own,))
+    collect(fake)
+    assert [(p.address, p.port) for p in fake.queried_ports] == [("10.0.0.20", 80)]
 
 
 def test_hosts_beyond_the_limit_are_left_out() -> None:
     hosts = tuple(ScannedHost(f"10.0.0.{n}", "eth0") for n in range(30, 40))
-    facts = collect(World(hosts=hosts), replace(JOB, max_hosts=254))
+    facts = collect(FakeSources(hosts=hosts), replace(JOB, max_hosts=254))
     assert len(facts.hosts) == 13
-    facts = collect(World(hosts=hosts), replace(JOB, max_hosts=5))
+    facts = collect(FakeSources(hosts=hosts), replace(JOB, max_hosts=5))
     assert len(facts.hosts) <= 5
     assert facts.truncated
 
@@ -514,7 +519,7 @@ def test_hosts_beyond_the_limit_are_left_out() -> None:
 def test_a_run_that_is_cancelled_before_it_starts_returns_facts() -> None:
     run = RecordedRun()
     run.cancel()
-    facts = collect(World(), run=run)
+    facts = collect(FakeSources(), run=run)
     assert facts.cancelled
     assert facts.truncated
     assert facts.scan_source == SourceState("failed", "stopped before it had finished")
@@ -522,16 +527,16 @@ def test_a_run_that_is_cancelled_before_it_starts_returns_facts() -> None:
 
 
 class HangingSource:
-    """A source that hangs until ``go`` is set."""
+    """A source that hangs until ``may_continue`` is set."""
 
     def __init__(self, answer: object) -> None:
         self.began = threading.Event()
-        self.go = threading.Event()
+        self.may_continue = threading.Event()
         self._answer = answer
 
     def __call__(self, *_: object, **__: object) -> object:
         self.began.set()
-        self.go.wait()
+        self.may_continue.wait()
         return self._answer
 
 
@@ -540,13 +545,13 @@ def test_a_cancelled_collection_ends_although_a_source_hangs() -> None:
     run = RecordedRun()
     facts: list[NetworkFacts] = []
     worker = threading.Thread(
-        target=lambda: facts.append(collect(World(), run=run, read_known_printers=source))
+        target=lambda: facts.append(collect(FakeSources(), run=run, read_known_printers=source))
     )
     worker.start()
     assert source.began.wait(60)
     run.cancel()
     worker.join(60)
-    source.go.set()
+    source.may_continue.set()
     worker.join()
     assert facts[0].cancelled
     assert facts[0].printers is None
@@ -557,8 +562,8 @@ def test_a_cancelled_collection_ends_although_a_source_hangs() -> None:
 @pytest.mark.medium
 def test_the_time_limit_of_the_job_is_kept_if_a_source_hangs() -> None:
     source = HangingSource(MdnsResult())
-    facts = collect(World(), replace(JOB, max_duration_s=1.2), browse=source)
-    source.go.set()
+    facts = collect(FakeSources(), replace(JOB, max_duration_s=1.2), browse=source)
+    source.may_continue.set()
     assert facts.mdns_source.state == "failed"
     assert facts.truncated
     assert not facts.cancelled
@@ -570,32 +575,31 @@ QUEUE = KnownPrinter(
     host="10.0.0.9", addresses=("10.0.0.9",), port=631,
 )  # fmt: skip
 OTHER = replace(QUEUE, id="cups:bar", name="Bar", host="10.0.0.8", addresses=("10.0.0.8",))
-# The job of a printer check.
-CHECK = replace(JOB, printers_only=True, enrich=False)
+PRINTER_CHECK = replace(JOB, printers_only=True, enrich=False)
 
 
 def test_check_of_printers_scans_only_their_addresses() -> None:
-    world = World(known=(QUEUE, OTHER))
-    facts = collect(world, CHECK)
-    assert {target.address for scan in world.scanned for target in scan} == {
+    fake = FakeSources(known=(QUEUE, OTHER))
+    facts = collect(fake, PRINTER_CHECK)
+    assert {target.address for scan in fake.scan_targets for target in scan} == {
         "10.0.0.8", "10.0.0.9",
     }  # fmt: skip
-    assert world.browsed == []
+    assert fake.browsed_interfaces == []
     assert facts.mdns_source.state == "unsupported"
     assert [printer.status for printer in facts.printers or ()] == ["reachable", "unreachable"]
 
 
 def test_check_of_one_printer_leaves_out_the_other_printers() -> None:
-    world = World(known=(QUEUE, OTHER))
-    facts = collect(world, replace(CHECK, printer="kitchen"))
-    assert [target.address for scan in world.scanned for target in scan] == ["10.0.0.9"]
+    fake = FakeSources(known=(QUEUE, OTHER))
+    facts = collect(fake, replace(PRINTER_CHECK, printer="kitchen"))
+    assert [target.address for scan in fake.scan_targets for target in scan] == ["10.0.0.9"]
     assert [printer.name for printer in facts.printers or ()] == ["Kitchen"]
 
 
 def test_check_of_an_unknown_printer_contacts_nothing_and_fails() -> None:
-    world = World(known=(QUEUE, OTHER))
-    facts = collect(world, replace(CHECK, printer="cellar"))
-    assert world.scanned == []
+    fake = FakeSources(known=(QUEUE, OTHER))
+    facts = collect(fake, replace(PRINTER_CHECK, printer="cellar"))
+    assert fake.scan_targets == []
     assert facts.printers == ()
     (failure,) = facts.failures
     assert failure == Failure(
@@ -607,17 +611,17 @@ def test_check_browses_mdns_only_for_a_printer_with_an_mdns_name() -> None:
     announced = replace(
         QUEUE, address=None, host=None, addresses=(), port=None, dns_sd_name="Kitchen"
     )
-    world = World(known=(announced,))
-    facts = collect(world, CHECK)
-    assert world.browsed == [("eth0",)]
-    assert [target.address for scan in world.scanned for target in scan] == ["10.0.0.9"]
+    fake = FakeSources(known=(announced,))
+    facts = collect(fake, PRINTER_CHECK)
+    assert fake.browsed_interfaces == [("eth0",)]
+    assert [target.address for scan in fake.scan_targets for target in scan] == ["10.0.0.9"]
     assert [printer.status for printer in facts.printers or ()] == ["reachable"]
 
 
 def test_check_with_device_only_contacts_no_printer() -> None:
-    world = World(known=(QUEUE,))
-    facts = collect(world, replace(CHECK, device_only=True))
-    assert "10.0.0.9" not in {target.address for scan in world.scanned for target in scan}
+    fake = FakeSources(known=(QUEUE,))
+    facts = collect(fake, replace(PRINTER_CHECK, device_only=True))
+    assert "10.0.0.9" not in {target.address for scan in fake.scan_targets for target in scan}
     assert [printer.status for printer in facts.printers or ()] == ["unknown"]
 
 
@@ -626,9 +630,9 @@ def test_check_of_a_printer_without_a_known_address_reports_an_unknown_status() 
         QUEUE, address="02:00:00:00:00:07", host=None, addresses=(), port=None,
         mac_address="02:00:00:00:00:07",
     )  # fmt: skip
-    world = World(known=(by_mac,))
-    (printer,) = collect(world, CHECK).printers or ()
-    assert world.scanned == []
+    fake = FakeSources(known=(by_mac,))
+    (printer,) = collect(fake, PRINTER_CHECK).printers or ()
+    assert fake.scan_targets == []
     assert (printer.status, printer.reason) == (
         "unknown", "Its address is not known, and the network was not searched for it",
     )  # fmt: skip
@@ -638,10 +642,10 @@ def test_check_contacts_the_address_that_the_neighbour_table_has_for_the_mac() -
     by_mac = replace(
         QUEUE, address=PRINTER.mac_address, host=None, addresses=(), mac_address=PRINTER.mac_address
     )
-    world = World(known=(by_mac,))
+    fake = FakeSources(known=(by_mac,))
     table = (LinkNeighbour(2, "10.0.0.9", PRINTER.mac_address, "stale"),)
-    facts = collect(world, CHECK, read_neighbour_table=lambda: table)
-    assert [target.address for scan in world.scanned for target in scan] == ["10.0.0.9"]
+    facts = collect(fake, PRINTER_CHECK, read_neighbour_table=lambda: table)
+    assert [target.address for scan in fake.scan_targets for target in scan] == ["10.0.0.9"]
     assert [printer.status for printer in facts.printers or ()] == ["reachable"]
 
 

@@ -25,7 +25,7 @@ from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.text import decode
 from tests.fakes.devtools import answer_with, devtools_port
 from tests.unit.agent.presentation.findings.sentences_by_rule import sentences_by_rule
-from tests.unit.collectors.application.fixtures import fixture, plant
+from tests.unit.collectors.application.fixtures import fixture, write_files
 from tests.unit.collectors.application.linux.test_system import timex_of
 from tests.unit.collectors.application.network.test_network_sources import closed_port, tls_service
 from tests.unit.collectors.application.test_kiosk_page import only_the_browser_answers, page_values
@@ -77,7 +77,7 @@ def test_a_failing_and_a_worn_drive_are_findings(tmp_path: Path) -> None:
     }
     objects = parse_objects(fixture("linux/udisks.json"))
     actual = sentences_by_rule(
-        drives.read_drives(DEADLINE, plant(tmp_path, files), lambda _: objects)
+        drives.read_drives(DEADLINE, write_files(tmp_path, files), lambda _: objects)
     )
     assert actual == {
         "drive-failing": (
@@ -109,7 +109,7 @@ def test_read_only_full_and_silent_mounts_are_findings() -> None:
 
 def test_high_memory_and_disk_pressure_are_findings(tmp_path: Path) -> None:
     line = "some avg10=61.00 avg60={} avg300=9.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00"
-    root = plant(
+    root = write_files(
         tmp_path,
         {
             "proc/pressure/cpu": line.format("97.10"),
@@ -137,7 +137,7 @@ def test_an_unsynchronised_and_a_wrong_clock_are_findings(tmp_path: Path) -> Non
 
 
 def test_a_pending_restart_and_a_watchdog_reset_are_findings(tmp_path: Path) -> None:
-    root = plant(
+    root = write_files(
         tmp_path,
         {"run/reboot-required": "", "sys/class/watchdog/watchdog0/bootstatus": "32\n"},
     )
@@ -150,7 +150,7 @@ def test_a_pending_restart_and_a_watchdog_reset_are_findings(tmp_path: Path) -> 
 
 
 def test_a_hot_sensor_is_named(tmp_path: Path) -> None:
-    root = plant(
+    root = write_files(
         tmp_path,
         {
             "sys/class/hwmon/hwmon0/name": "coretemp\n",

@@ -14,7 +14,7 @@ async def test_heartbeat_uses_the_binding_at_the_time_of_sending(bound_agent: Ag
     """The device gets a new binding during an outage that delays the heartbeat."""
     answer = HeartbeatReply(last_seen_at=bound_agent.clock.now())
     bound_agent.client.always["heartbeat"] = lambda request: (
-        answer if request.binding_id == OTHER_BINDING else ServiceUnavailable("timeout", "silence")
+        answer if request.binding_id == OTHER_BINDING else ServiceUnavailable("timeout", "no reply")
     )
     sending = asyncio.create_task(bound_agent.heartbeat.send())
     await until(lambda: len(bound_agent.client.named("heartbeat")) == 3)
@@ -41,9 +41,9 @@ async def test_recheck_binding_returns_when_the_recheck_has_ended(bound_agent: A
     await settle()
     assert not any(task.done() for task in rechecks)
 
+    # The enrollment task waits for the next request only when a recheck has ended.
     next_wait = asyncio.create_task(bound_agent.session.wait_for_recheck_request())
 
-    # The loop that does the rechecks waits for the next one only when the previous one has ended.
     await asyncio.gather(*rechecks)
     assert not next_wait.done()
     bound_agent.session.request_recheck()

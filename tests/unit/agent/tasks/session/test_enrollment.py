@@ -1,4 +1,4 @@
-"""Tests of enrollment, and of checking the binding again."""
+"""Tests of enrollment, and of rechecks of the binding."""
 
 from pathlib import Path
 from uuid import UUID
@@ -21,8 +21,8 @@ from agent.wire.device_operations import ChallengeReply, EnrollmentRecord, Enrol
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, config, record
 from tests.unit.agent.tasks.agent_parts import AgentParts, agent_parts, running, settle, until
 
-NO = Refused(403, None, "no (status 403)")
-GONE = Refused(404, None, "unknown (status 404)")
+FORBIDDEN = Refused(403, None, "no (status 403)")
+NOT_FOUND = Refused(404, None, "unknown (status 404)")
 
 
 def operations(bound_agent: AgentParts) -> list[str]:
@@ -63,7 +63,7 @@ async def test_an_enrollment_sends_the_signature_of_the_nonce(unbound_agent: Age
 
 
 async def test_enrollment_continues_after_an_outage(unbound_agent: AgentParts) -> None:
-    down = ServiceUnavailable("timeout", "silence")
+    down = ServiceUnavailable("timeout", "no reply")
     unbound_agent.client.script["challenge"].extend([down] * 3)
     unbound_agent.client.script["enroll"].extend([down] * 2)
 
@@ -72,11 +72,11 @@ async def test_enrollment_continues_after_an_outage(unbound_agent: AgentParts) -
 
     assert operations(unbound_agent) == ["challenge"] * 4 + ["enroll"] * 3
     assert len({c.signature for c in unbound_agent.client.named("enroll")}) == 1
-    assert unbound_agent.codes() == set()
+    assert unbound_agent.condition_codes() == set()
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "detail"),
     [
         (
             Refused(403, "read_only_key", "read-only (status 403)"),
@@ -92,7 +92,7 @@ async def test_enrollment_continues_after_an_outage(unbound_agent: AgentParts) -
     ],
 )
 async def test_refused_enrollment_sets_a_condition_and_waits(
-    unbound_agent: AgentParts, error: ServiceError, words: str
+    unbound_agent: AgentParts, error: ServiceError, detail: str
 ) -> None:
     unbound_agent.client.always["challenge"] = error
     unbound_agent.clock.limit_s = 4000
@@ -102,13 +102,13 @@ async def test_refused_enrollment_sets_a_condition_and_waits(
 
     (problem,) = unbound_agent.health.problems()
     assert problem.code == "not-enrolled"
-    assert problem.detail == words == explain(error)
+    assert problem.detail == detail == explain(error)
     assert 5 <= len(unbound_agent.client.named("challenge")) <= 20
     assert not unbound_agent.binding_state.is_bound
 
 
 async def test_a_changed_key_is_tried_at_once(unbound_agent: AgentParts) -> None:
-    unbound_agent.client.always["challenge"] = NO
+    unbound_agent.client.always["challenge"] = FORBIDDEN
     async with running(unbound_agent.enrollment.run):
         await until(lambda: len(unbound_agent.client.named("challenge")) >= 8)
         await settle(10)  # the call was answered, and the task waits
@@ -118,10 +118,12 @@ async def test_a_changed_key_is_tried_at_once(unbound_agent: AgentParts) -> None
         await unbound_agent.binding_state.wait_until_bound()
 
     assert unbound_agent.clock.elapsed_s - changed_at <= 10
-    assert unbound_agent.codes() == set()
+    assert unbound_agent.condition_codes() == set()
 
 
-async def test_an_expired_challenge_is_replaced_by_a_new_one(unbound_agent: AgentParts) -> None:
+async def test_an_expired_challenge_is_replaced_by_a_new_challenge(
+    unbound_agent: AgentParts,
+) -> None:
     unbound_agent.client.script["enroll"].append(Refused(410, None, "the challenge ran out"))
 
     async with running(unbound_agent.enrollment.run):
@@ -131,15 +133,15 @@ async def test_an_expired_challenge_is_replaced_by_a_new_one(unbound_agent: Agen
 
 
 async def test_nonce_in_the_wrong_encoding_sets_a_condition(tmp_path: Path) -> None:
-    with agent_parts(tmp_path, bound=False) as bound_agent:
-        bound_agent.enrollment.config = config(enrollment={"nonce_encoding": "hex"})
-        bound_agent.client.script["challenge"].extend(
+    with agent_parts(tmp_path, has_binding=False) as unbound_agent:
+        unbound_agent.enrollment.config = config(enrollment={"nonce_encoding": "hex"})
+        unbound_agent.client.script["challenge"].extend(
             [ChallengeReply(challenge_id=UUID(int=1), nonce="no hex")] * 3
         )
-        async with running(bound_agent.enrollment.run):
-            await until(lambda: "not-enrolled" in bound_agent.codes())
+        async with running(unbound_agent.enrollment.run):
+            await until(lambda: "not-enrolled" in unbound_agent.condition_codes())
 
-        assert "the nonce is not hex" in bound_agent.health.problems()[0].detail
+        assert "the nonce is not hex" in unbound_agent.health.problems()[0].detail
 
 
 async def test_an_enrollment_reply_for_another_device_is_rejected(
@@ -148,7 +150,7 @@ async def test_an_enrollment_reply_for_another_device_is_rejected(
     unbound_agent.client.script["enroll"].append(record(instance_id=UUID(int=99)))
 
     async with running(unbound_agent.enrollment.run):
-        await until(lambda: "not-enrolled" in unbound_agent.codes())
+        await until(lambda: "not-enrolled" in unbound_agent.condition_codes())
         assert "a different device" in unbound_agent.health.problems()[0].detail
         bound = await unbound_agent.binding_state.wait_until_bound()
 
@@ -190,14 +192,14 @@ async def test_upgraded_agent_enrolls_with_its_version(bound_agent: AgentParts) 
 
 
 async def test_refused_upgrade_enrollment_keeps_the_binding(bound_agent: AgentParts) -> None:
-    bound_agent.client.always["challenge"] = NO
+    bound_agent.client.always["challenge"] = FORBIDDEN
     await simulate_upgrade(bound_agent)
     async with running(bound_agent.enrollment.run):
         await bound_agent.binding_state.wait_until_bound()
         await settle()
 
     assert operations(bound_agent) == ["challenge", "current"]
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
 
 
 async def test_version_is_not_sent_again_to_a_service_that_ignores_it(
@@ -252,18 +254,20 @@ async def test_the_heartbeat_decides_about_the_binding_if_devices_share_a_key(
 
     async with running(bound_agent.enrollment.run):
         await bound_agent.binding_state.wait_until_bound()
-        assert bound_agent.codes() == set(), "another device of a shared key must not be a problem"
+        assert bound_agent.condition_codes() == set(), (
+            "another device of a shared key must not be a problem"
+        )
         await bound_agent.session.recheck_binding()
         assert bound_agent.binding_state.is_bound, "the recheck must not end the binding"
-        assert bound_agent.codes() == set()
-        bound_agent.client.always["heartbeat"] = NO
+        assert bound_agent.condition_codes() == set()
+        bound_agent.client.always["heartbeat"] = FORBIDDEN
         bound_agent.session.request_recheck()
         await until(lambda: bound_agent.binding_state.is_revoked)
-        assert bound_agent.codes() == {"revoked"}
+        assert bound_agent.condition_codes() == {"revoked"}
         del bound_agent.client.always["heartbeat"]
         await bound_agent.binding_state.wait_until_bound()
 
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
     assert bound_agent.binding_state.binding_id == BINDING
     assert bound_agent.enrollment.current_of_others >= 4
 
@@ -272,16 +276,16 @@ async def test_the_heartbeat_decides_about_the_binding_if_devices_share_a_key(
 async def test_an_organization_id_longer_than_the_report_limit_sets_a_condition(
     unbound_agent: AgentParts, length: int, codes: set[str]
 ) -> None:
-    def with_a_long_id(request: EnrollRequest) -> EnrollmentRecord:
+    def enroll_with_long_id(request: EnrollRequest) -> EnrollmentRecord:
         assert unbound_agent.client.record is not None
         return unbound_agent.client.record.model_copy(update={"organization_id": "x" * length})
 
-    unbound_agent.client.always["enroll"] = with_a_long_id
+    unbound_agent.client.always["enroll"] = enroll_with_long_id
     async with running(unbound_agent.enrollment.run):
         await unbound_agent.binding_state.wait_until_bound()
         await settle()
 
-    assert unbound_agent.codes() == codes
+    assert unbound_agent.condition_codes() == codes
 
 
 async def test_an_unknown_binding_is_treated_as_revoked(bound_agent: AgentParts) -> None:
@@ -292,7 +296,7 @@ async def test_an_unknown_binding_is_treated_as_revoked(bound_agent: AgentParts)
     async with running(bound_agent.enrollment.run):
         await bound_agent.clock.is_at_limit.wait()
 
-    assert bound_agent.codes() == {"revoked"}
+    assert bound_agent.condition_codes() == {"revoked"}
     assert not bound_agent.binding_state.is_bound
     saved = bound_agent.record_file.load()
     assert saved is not None
@@ -304,7 +308,7 @@ async def test_an_unknown_binding_is_treated_as_revoked(bound_agent: AgentParts)
     assert len(operations(bound_agent)) <= 12, "the binding must be rechecked slowly"
 
 
-@pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
+@pytest.mark.parametrize("error", [FORBIDDEN, NOT_FOUND, BodyRejected(400, "no such operation")])
 async def test_a_refused_current_call_at_start_keeps_the_binding(
     bound_agent: AgentParts, error: ServiceError
 ) -> None:
@@ -314,17 +318,17 @@ async def test_a_refused_current_call_at_start_keeps_the_binding(
     async with running(bound_agent.enrollment.run):
         await bound_agent.binding_state.wait_until_bound()
 
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
 
 
 # --------------------------------------------------------------- after a refusal
 
 
-@pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
+@pytest.mark.parametrize("error", [FORBIDDEN, NOT_FOUND, BodyRejected(400, "no such operation")])
 async def test_refused_current_and_heartbeat_calls_in_a_recheck_are_a_revocation(
     bound_agent: AgentParts, error: ServiceError
 ) -> None:
-    bound_agent.client.always.update(current=error, heartbeat=NO)
+    bound_agent.client.always.update(current=error, heartbeat=FORBIDDEN)
     async with running(bound_agent.enrollment.run):
         await settle()
         bound_agent.session.request_recheck()
@@ -333,7 +337,7 @@ async def test_refused_current_and_heartbeat_calls_in_a_recheck_are_a_revocation
         bound_agent.client.always.clear()
         await bound_agent.binding_state.wait_until_bound()
 
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
 
 
 async def test_a_recheck_with_an_unchanged_binding_changes_nothing(bound_agent: AgentParts) -> None:
@@ -391,7 +395,7 @@ async def test_a_revoked_device_polls_slowly_until_it_is_bound_again(
     for wait, most in zip(bound_agent.clock.slept, (60, 120, 240, 480, 960), strict=True):
         assert most / 2 <= wait <= most
     assert retry.REVOKED.cap_s == 1800
-    assert bound_agent.codes() == set()
+    assert bound_agent.condition_codes() == set()
 
 
 async def test_a_device_that_was_revoked_before_the_start_stays_revoked(
@@ -399,13 +403,13 @@ async def test_a_device_that_was_revoked_before_the_start_stays_revoked(
 ) -> None:
     bound_agent.binding_state.revoke()
     bound_agent.client.record = record(instance_id=UUID(int=99))
-    bound_agent.client.always["heartbeat"] = NO
+    bound_agent.client.always["heartbeat"] = FORBIDDEN
 
     async with running(bound_agent.enrollment.run):
         await until(lambda: len(bound_agent.client.named("current")) >= 3)
 
     assert bound_agent.binding_state.is_revoked
-    assert "revoked" in bound_agent.codes()
+    assert "revoked" in bound_agent.condition_codes()
 
 
 async def test_a_revoked_device_enrolls_again_if_on_revoked_is_reenroll(tmp_path: Path) -> None:
@@ -420,10 +424,12 @@ async def test_a_revoked_device_enrolls_again_if_on_revoked_is_reenroll(tmp_path
         assert bound_agent.client.named("enroll")
         assert bound_agent.clock.slept[0] >= 30, "the retry must wait"
         assert not bound_agent.binding_state.is_revoked
-        assert bound_agent.codes() == set()
+        assert bound_agent.condition_codes() == set()
 
 
-async def test_sign_up_raises_the_error_of_its_client(unbound_agent: AgentParts) -> None:
+async def test_enroll_with_challenge_raises_the_error_of_its_client(
+    unbound_agent: AgentParts,
+) -> None:
     unbound_agent.client.script["challenge"].append(CredentialRefused("unknown key"))
 
     with pytest.raises(CredentialRefused):
@@ -435,17 +441,17 @@ async def test_sign_up_raises_the_error_of_its_client(unbound_agent: AgentParts)
         )
 
 
-async def test_sign_up_on_the_command_line_does_not_retry(unbound_agent: AgentParts) -> None:
-    unbound_agent.client.script["challenge"].append(ServiceUnavailable("timeout", "silence"))
+async def test_enrollment_without_a_session_does_not_retry(unbound_agent: AgentParts) -> None:
+    unbound_agent.client.script["challenge"].append(ServiceUnavailable("timeout", "no reply"))
     key = unbound_agent.identity.load_or_create()
 
-    async def ask() -> EnrollmentRecord:
+    async def enroll() -> EnrollmentRecord:
         return await enroll_with_challenge(
             unbound_agent.enrollment.config, key, "install-1", unbound_agent.client
         )
 
     with pytest.raises(ServiceUnavailable):
-        await ask()
+        await enroll()
 
-    assert (await ask()).instance_id == key.instance_id
+    assert (await enroll()).instance_id == key.instance_id
     assert operations(unbound_agent) == ["challenge", "challenge", "enroll"]

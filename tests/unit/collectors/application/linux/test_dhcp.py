@@ -18,7 +18,7 @@ from collectors.application.linux.network.leases import Lease, Leases
 from collectors.application.readers.network.dhcp import INFINITE, KEYS, Dhcp, dhcp_fields
 from collectors.application.system_bus import parse_objects
 from collectors.shared.linux import netlink
-from tests.unit.collectors.application.fixtures import fixture, plant, values
+from tests.unit.collectors.application.fixtures import fixture, values, write_files
 
 NOW = 1_795_446_000.0  # 2026-11-23 15:00:00 UTC
 ADDRESS = "192.168.1.20"
@@ -80,7 +80,12 @@ def address_of(valid_s: int, changed_cs: int, now_s: float) -> Address | None:
     head = struct.pack("=BBBBI", 2, 24, 0, 0, 2)
     cache = struct.pack("=IIII", valid_s, valid_s, changed_cs, changed_cs)
     address = ipaddress.IPv4Address(ADDRESS).packed
-    body = head + netlink.write_attribute(2, address) + netlink.write_attribute(6, cache)
+    ifa_local, ifa_cacheinfo = 2, 6
+    body = (
+        head
+        + netlink.write_attribute(ifa_local, address)
+        + netlink.write_attribute(ifa_cacheinfo, cache)
+    )
     assert dhcp.parse_address(body, {3: "wlan0"}, now_s) is None
     return dhcp.parse_address(body, {2: "eth0"}, now_s)
 
@@ -92,7 +97,7 @@ def read(
 
     ``valid_s`` is the time for which the address is still valid, None if it is permanent.
     """
-    root = plant(tmp_path, files)
+    root = write_files(tmp_path, files)
     stored = leases.stored_leases(root)
     return dhcp_of([Address("eth0", ADDRESS, valid_s, age_s=600.0)], stored, now=now)
 
@@ -111,8 +116,8 @@ def read(
 def test_the_lease_of_each_client_has_a_server_and_times(
     tmp_path: Path, name: str, content: str | bytes
 ) -> None:
-    known = read(tmp_path, valid_s=3000.0, files={name: content})
-    assert known == Dhcp(
+    facts = read(tmp_path, valid_s=3000.0, files={name: content})
+    assert facts == Dhcp(
         True, "192.168.1.1", NOW - 600, NOW + 3000, reason="the DHCP client does not report it"
     )
 
@@ -121,17 +126,17 @@ def test_networkmanager_reports_its_lease_by_dbus(tmp_path: Path) -> None:
     objects = parse_objects(fixture("linux/network-manager.json"))
     (lease,) = leases.parse_network_manager_leases(objects)
     assert lease == Lease("192.168.1.20", "192.168.1.1", 3600, NOW + 3000)
-    plant(tmp_path, {"run/NetworkManager/resolv.conf": ""})
-    known = dhcp.read_dhcp(
+    write_files(tmp_path, {"run/NetworkManager/resolv.conf": ""})
+    facts = dhcp.read_dhcp(
         tmp_path, ["wlan0"], lambda: objects, lambda: (Address("wlan0", ADDRESS, 3000.0, 5.0),)
     )
-    assert known["wlan0"].server == "192.168.1.1"
+    assert facts["wlan0"].server == "192.168.1.1"
 
 
 def test_a_lease_that_no_client_has_stored_is_read_from_the_kernel(tmp_path: Path) -> None:
-    known = read(tmp_path, valid_s=3000.0, files={})
-    assert (known.is_used, known.server) == (True, None)
-    assert (known.obtained_at, known.expires_at) == (NOW - 600, NOW + 3000)
+    facts = read(tmp_path, valid_s=3000.0, files={})
+    assert (facts.is_used, facts.server) == (True, None)
+    assert (facts.obtained_at, facts.expires_at) == (NOW - 600, NOW + 3000)
 
 
 @pytest.mark.parametrize("address", ["192.168.1.21", ADDRESS], ids=["other-address", "expired"])
@@ -144,9 +149,9 @@ def test_an_old_lease_does_not_make_a_static_address_dynamic(tmp_path: Path, add
 
 def test_a_lease_without_an_end_is_reported(tmp_path: Path) -> None:
     text = NETWORKD.replace("3600", str(INFINITE))
-    known = read(tmp_path, valid_s=None, files={"run/systemd/netif/leases/2": text})
-    assert known.expires_at == math.inf
-    fields = {field.key: field for field in dhcp_fields(known, [f"{ADDRESS}/24"])}
+    facts = read(tmp_path, valid_s=None, files={"run/systemd/netif/leases/2": text})
+    assert facts.expires_at == math.inf
+    fields = {field.key: field for field in dhcp_fields(facts, [f"{ADDRESS}/24"])}
     assert fields["interface.dhcpLeaseExpiresAt"].reason == "the lease does not expire"
 
 
@@ -154,7 +159,7 @@ def test_an_unreadable_lease_is_detected(tmp_path: Path, monkeypatch: pytest.Mon
     def refuse(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
-    root = plant(tmp_path, {"var/lib/dhcpcd/eth0.lease": DHCPCD})
+    root = write_files(tmp_path, {"var/lib/dhcpcd/eth0.lease": DHCPCD})
     assert not leases.stored_leases(root).denied
     monkeypatch.setattr(leases, "_end_of", refuse)
     assert leases.stored_leases(root) == Leases((), denied=True)
@@ -162,8 +167,8 @@ def test_an_unreadable_lease_is_detected(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_an_unreadable_lease_is_permission_denied() -> None:
     unread = Leases((), denied=True)
-    known = dhcp_of([Address("eth0", ADDRESS, 3000.0, 600.0)], unread, now=NOW)
-    server, obtained, expires = dhcp_fields(known, [ADDRESS])[1:]
+    facts = dhcp_of([Address("eth0", ADDRESS, 3000.0, 600.0)], unread, now=NOW)
+    server, obtained, expires = dhcp_fields(facts, [ADDRESS])[1:]
     assert (server.status, server.reason) == (
         "permission-denied",
         "this account may not read the leases of the DHCP client",
@@ -178,10 +183,10 @@ def test_an_unreadable_lease_is_permission_denied() -> None:
 
 
 def test_a_client_that_stores_no_lease_leaves_the_assignment_unknown(tmp_path: Path) -> None:
-    plant(tmp_path, {"proc/77/comm": "udhcpc\n", "proc/uptime": "1 1\n"})
-    known = dhcp.read_dhcp(tmp_path, ["eth0"], dict, lambda: (Address("eth0", ADDRESS, None, 1.0),))
-    assert known["eth0"].is_used is None
-    assert known["eth0"].reason == "the DHCP client udhcpc does not report its leases"
+    write_files(tmp_path, {"proc/77/comm": "udhcpc\n", "proc/uptime": "1 1\n"})
+    facts = dhcp.read_dhcp(tmp_path, ["eth0"], dict, lambda: (Address("eth0", ADDRESS, None, 1.0),))
+    assert facts["eth0"].is_used is None
+    assert facts["eth0"].reason == "the DHCP client udhcpc does not report its leases"
 
 
 def test_a_mobile_connection_has_no_static_address(
@@ -190,20 +195,22 @@ def test_a_mobile_connection_has_no_static_address(
     addresses = (Address("ppp0", "10.64.0.9", None, 1.0), Address("eth0", ADDRESS, None, 1.0))
     monkeypatch.setattr(dhcp, "kernel_addresses", lambda: addresses)
     files: dict[str, str | bytes] = {
-        "sys/class/net/ppp0/type": "512\n",
-        "sys/class/net/eth0/type": "1\n",
+        "sys/class/net/ppp0/type": "512\n",  # ARPHRD_PPP
+        "sys/class/net/eth0/type": "1\n",  # ARPHRD_ETHER
     }
-    known = links.read_links(plant(tmp_path, files), ("ppp0", "eth0"), Deadline.after(60)).dhcp
-    assert (known["ppp0"].is_used, known["ppp0"].status) == (None, "not-applicable")
-    assert known["eth0"] == Dhcp(is_used=False)
+    facts = links.read_links(
+        write_files(tmp_path, files), ("ppp0", "eth0"), Deadline.after(60)
+    ).dhcp
+    assert (facts["ppp0"].is_used, facts["ppp0"].status) == (None, "not-applicable")
+    assert facts["eth0"] == Dhcp(is_used=False)
 
 
 def test_a_refused_netlink_socket_is_the_reason_of_each_interface(tmp_path: Path) -> None:
     def refuse() -> tuple[Address, ...]:
         raise PermissionError(1, "Operation not permitted")
 
-    known = dhcp.read_dhcp(tmp_path, ["eth0"], dict, refuse)
-    assert known["eth0"].status == "permission-denied"
+    facts = dhcp.read_dhcp(tmp_path, ["eth0"], dict, refuse)
+    assert facts["eth0"].status == "permission-denied"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +261,8 @@ def test_the_running_kernel_answers_the_dump_of_addresses() -> None:
 def test_any_bytes_are_parsed_or_ignored(data: bytes) -> None:
     dhcp.parse_address(data, {0: "lo"}, 1.0)
     leases.parse_dhcp_message(data, 0.0)
-    leases.parse_dhcp_message(DHCPCD[:240] + data, 0.0)
+    header_and_cookie = DHCPCD[:240]
+    leases.parse_dhcp_message(header_and_cookie + data, 0.0)
 
 
 @given(st.text(), st.text())

@@ -18,7 +18,7 @@ from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, parse_objects
 from collectors.shared.text import decode
 from tests.sizes import examples
-from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
+from tests.unit.collectors.application.fixtures import by_key, fixture, values, write_files
 
 DEADLINE = Deadline.after(3600)
 
@@ -56,7 +56,7 @@ ROOT = "22 1 8:2 / / rw - ext4 /dev/sda2 rw"
 )  # fmt: skip
 def test_file_systems_of_a_users_program_are_not_listed(line: str, is_listed: bool) -> None:
     listed = mounts.data_mounts(mounts.parse_mountinfo(f"{ROOT}\n{line}"))
-    assert len(listed) == 1 + is_listed
+    assert len(listed) == 1 + is_listed  # 1 for ROOT
 
 
 def test_the_overlay_of_a_container_is_not_listed_if_its_disk_is_listed() -> None:
@@ -90,7 +90,7 @@ def test_the_errors_of_a_file_system_on_lvm_are_counted(tmp_path: Path) -> None:
 
 def test_the_errors_of_a_root_disk_without_a_device_file_are_counted(tmp_path: Path) -> None:
     line = "25 1 179:2 / / ro,relatime shared:1 - ext4 /dev/root ro\n"
-    root = plant(
+    root = write_files(
         tmp_path,
         {
             "proc/self/mountinfo": line,
@@ -196,7 +196,7 @@ def test_udisks_returns_drive_health() -> None:
 
 
 def test_drive_facts_are_read(tmp_path: Path) -> None:
-    root = plant(
+    root = write_files(
         tmp_path,
         {
             "sys/block/sda/size": "234441648\n",
@@ -225,7 +225,7 @@ def no_udisks(_: Deadline) -> Objects:
     raise Unreadable("not-applicable", "no service on the system bus provides it")
 
 
-def with_message(message: str, exit_status: int = 2) -> bytes:
+def output_with_error(message: str, exit_status: int = 2) -> bytes:
     """Return the JSON output of smartctl with an error message and without a result."""
     run = {"exit_status": exit_status, "messages": [{"string": message, "severity": "error"}]}
     return json.dumps({"smartctl": run}).encode()
@@ -233,7 +233,7 @@ def with_message(message: str, exit_status: int = 2) -> bytes:
 
 DENIED = ("permission-denied", None)
 NOT_OPENED = ("collection-failed", None)
-AT_REST = ("not-applicable", None)
+IN_STANDBY = ("not-applicable", None)
 
 
 @pytest.mark.parametrize(
@@ -252,22 +252,25 @@ AT_REST = ("not-applicable", None)
             None,
         ),
         (b'{"smartctl":{"exit_status":4}}', "unsupported", None),
-        (with_message("Smartctl open device: /dev/sda failed: Operation not permitted"), *DENIED),
-        (with_message("Smartctl open device: /dev/sda failed: No such device"), *NOT_OPENED),
-        (with_message("", exit_status=2), *NOT_OPENED),
         (
-            with_message("/dev/sda: Unknown USB bridge [0x1234:0x5678 (0x100)]", 1),
+            output_with_error("Smartctl open device: /dev/sda failed: Operation not permitted"),
+            *DENIED,
+        ),
+        (output_with_error("Smartctl open device: /dev/sda failed: No such device"), *NOT_OPENED),
+        (output_with_error("", exit_status=2), *NOT_OPENED),
+        (
+            output_with_error("/dev/sda: Unknown USB bridge [0x1234:0x5678 (0x100)]", 1),
             "unsupported",
             None,
         ),
-        (with_message("Device is in SLEEP mode, exit(2)"), *AT_REST),
-        (with_message("Device is in LOW POWER mode, exit(2)"), *AT_REST),
+        (output_with_error("Device is in SLEEP mode, exit(2)"), *IN_STANDBY),
+        (output_with_error("Device is in LOW POWER mode, exit(2)"), *IN_STANDBY),
     ],
 )
 def test_smartctl_is_used_without_udisks(
     tmp_path: Path, answer: bytes, status: str, value: str | None
 ) -> None:
-    root = plant(tmp_path, {"sys/block/sda/size": "8\n", "sys/block/vda/size": "8\n"})
+    root = write_files(tmp_path, {"sys/block/sda/size": "8\n", "sys/block/vda/size": "8\n"})
     reading = drives.read_drives(
         DEADLINE, root, no_udisks, lambda _, __: smart.parse_health(answer)
     )
@@ -301,7 +304,7 @@ def test_a_failing_system_bus_affects_only_the_health_of_drives(tmp_path: Path) 
     def time_out(_: Deadline) -> Objects:
         raise TimeoutError("busctl did not answer before the deadline")
 
-    root = plant(tmp_path, {"sys/block/sda/size": "8\n"})
+    root = write_files(tmp_path, {"sys/block/sda/size": "8\n"})
     fields = by_key(drives.read_drives(DEADLINE, root, time_out))
     assert fields["disk.drive.sda.health"].status == "collection-failed"
     assert fields["disk.drive.sda.sizeBytes"].status == "available"

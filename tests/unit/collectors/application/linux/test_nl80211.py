@@ -17,7 +17,7 @@ from collectors.application.readers.network.wireless import (
     wireless_fields,
 )
 from collectors.shared.linux.netlink import write_attribute
-from tests.unit.collectors.application.fixtures import fixture, plant, values
+from tests.unit.collectors.application.fixtures import fixture, values, write_files
 
 FAMILY = 31
 ACCESS_POINT = bytes.fromhex("a4b1c2d3e4f5")
@@ -46,20 +46,23 @@ def interface(
 ) -> bytes:
     """Return an NL80211_CMD_NEW_INTERFACE message."""
     parts = (
-        (3, u32(index)),
-        (4, name.encode() + b"\0"),
+        (3, u32(index)),  # NL80211_ATTR_IFINDEX
+        (4, name.encode() + b"\0"),  # NL80211_ATTR_IFNAME
         (1, u32(0)),  # NL80211_ATTR_WIPHY
-        (5, u32(kind)),
-        (6, bytes.fromhex("020000000020")),
-        (52, ssid),
-        *([(38, u32(frequency))] if frequency else []),
+        (5, u32(kind)),  # NL80211_ATTR_IFTYPE
+        (6, bytes.fromhex("020000000020")),  # NL80211_ATTR_MAC
+        (52, ssid),  # NL80211_ATTR_SSID
+        *([(38, u32(frequency))] if frequency else []),  # NL80211_ATTR_WIPHY_FREQ
     )
     attributes = b"".join(write_attribute(*part) for part in parts)
     return struct.pack("=BBxx", 7, 1) + attributes
 
 
 def station(signal: int = -58, rate: int = 8667, *, has_rate_32: bool = True) -> bytes:
-    """Return an NL80211_CMD_NEW_STATION message. The unit of ``rate`` is 100 kbit/s."""
+    """Return an NL80211_CMD_NEW_STATION message. The unit of ``rate`` is 100 kbit/s.
+
+    The attribute 21 (NL80211_ATTR_STA_INFO) contains the signal (7) and the rate (8).
+    """
     wide = write_attribute(5, u32(rate)) if has_rate_32 else b""
     rates = write_attribute(1, struct.pack("=H", rate)) + wide + write_attribute(2, b"\7")
     info = write_attribute(7, struct.pack("=b", signal)) + write_attribute(8 | 0x8000, rates)
@@ -93,9 +96,9 @@ class Kernel:
 
 
 def facts(kernel: Kernel) -> dict[str, object]:
-    """Return the fields of wlan0."""
-    (known,) = (links.wireless_of(*pair) for pair in nl80211.wifi_of(kernel).values())
-    return values(wireless_fields(known))
+    """Return the values of the Wi-Fi fields of the only interface."""
+    (wireless,) = (links.wireless_of(*pair) for pair in nl80211.wifi_of(kernel).values())
+    return values(wireless_fields(wireless))
 
 
 def test_the_connection_to_an_access_point_is_read() -> None:
@@ -128,8 +131,8 @@ def test_an_old_kernel_reports_the_rate_in_16_bits() -> None:
     ids=["disconnected", "removed", "access-point"],
 )
 def test_an_interface_without_a_connection_has_a_reason(kernel: Kernel, reason: str) -> None:
-    (known,) = (links.wireless_of(*pair) for pair in nl80211.wifi_of(kernel).values())
-    fields = wireless_fields(known)
+    (wireless,) = (links.wireless_of(*pair) for pair in nl80211.wifi_of(kernel).values())
+    fields = wireless_fields(wireless)
     assert {(field.status, field.reason) for field in fields} == {("not-applicable", reason)}
     assert tuple(field.key for field in fields) == KEYS
 
@@ -143,29 +146,29 @@ def test_the_wireless_extensions_are_read_without_nl80211(tmp_path: Path) -> Non
     kernel = Kernel([], {})
     kernel.families = [family("nlctrl", 16)]
     assert nl80211.wifi_of(kernel) == {}
-    root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
-    known = links.read_wireless(
+    root = write_files(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
+    wireless = links.read_wireless(
         root, ("wlan0",), dict, lambda _: "Venue", lambda: nl80211.wifi_of(kernel)
     )
-    assert known["wlan0"] == Wireless("Venue", -56)
+    assert wireless["wlan0"] == Wireless("Venue", -56)
 
 
 def test_values_that_nl80211_lacks_come_from_the_wireless_extensions(tmp_path: Path) -> None:
     kernel = Kernel([interface(ssid=b"")], {3: [station(signal=0)]})
-    root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
-    known = links.read_wireless(
+    root = write_files(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
+    wireless = links.read_wireless(
         root, ("wlan0",), dict, lambda _: "Venue", lambda: nl80211.wifi_of(kernel)
     )
-    assert (known["wlan0"].ssid, known["wlan0"].signal_dbm) == ("Venue", -56)
-    assert known["wlan0"].channel == 44
+    assert (wireless["wlan0"].ssid, wireless["wlan0"].signal_dbm) == ("Venue", -56)
+    assert wireless["wlan0"].channel == 44
 
 
 def test_the_wireless_extensions_are_read_if_the_netlink_socket_is_refused(tmp_path: Path) -> None:
     def refuse() -> nl80211.WifiInterfaces:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    known = links.read_wireless(tmp_path, ("wlan0",), dict, lambda _: "Venue", refuse)
-    assert known["wlan0"] == Wireless("Venue")
+    wireless = links.read_wireless(tmp_path, ("wlan0",), dict, lambda _: "Venue", refuse)
+    assert wireless["wlan0"] == Wireless("Venue")
 
 
 def test_the_running_kernel_answers_the_dump_of_families() -> None:

@@ -12,7 +12,7 @@ from collectors.application.linux import hardware, operating_system, power, pres
 from collectors.application.readers import clock
 from collectors.shared.sysfs import whole_number
 from collectors.shared.text import decode
-from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
+from tests.unit.collectors.application.fixtures import by_key, fixture, values, write_files
 
 DEADLINE = Deadline.after(3600)
 
@@ -26,7 +26,7 @@ HOME_URL="https://www.debian.org/"
 
 
 def test_os_release_is_parsed(tmp_path: Path) -> None:
-    root = plant(tmp_path, {"etc/os-release": OS_RELEASE, "etc/debian_version": "12.11\n"})
+    root = write_files(tmp_path, {"etc/os-release": OS_RELEASE, "etc/debian_version": "12.11\n"})
     facts = values(operating_system.read_system(DEADLINE, root).fields)
     assert facts["os.name"] == "Debian GNU/Linux"
     assert facts["os.version"] == "12 (bookworm)"
@@ -35,7 +35,7 @@ def test_os_release_is_parsed(tmp_path: Path) -> None:
 
 def test_the_codename_of_debian_is_not_the_build_of_ubuntu(tmp_path: Path) -> None:
     ubuntu = 'NAME="Ubuntu"\nVERSION="22.04.5 LTS (Jammy Jellyfish)"\nID=ubuntu\nID_LIKE=debian\n'
-    root = plant(tmp_path, {"etc/os-release": ubuntu, "etc/debian_version": "bookworm/sid\n"})
+    root = write_files(tmp_path, {"etc/os-release": ubuntu, "etc/debian_version": "bookworm/sid\n"})
     build = by_key(operating_system.read_system(DEADLINE, root))["os.build"]
     assert build.status == "not-applicable"
 
@@ -48,11 +48,11 @@ def test_fields_of_a_system_without_os_release_have_a_status(tmp_path: Path) -> 
 
 def test_a_pending_reboot_is_detected(tmp_path: Path) -> None:
     assert operating_system.pending_reboot(tmp_path).status == "unsupported"
-    plant(tmp_path, {"etc/os-release": OS_RELEASE})
+    write_files(tmp_path, {"etc/os-release": OS_RELEASE})
     assert operating_system.pending_reboot(tmp_path).status == "unsupported"
-    plant(tmp_path, {"etc/kernel/postinst.d/unattended-upgrades": ""})
+    write_files(tmp_path, {"etc/kernel/postinst.d/unattended-upgrades": ""})
     assert operating_system.pending_reboot(tmp_path).value is False
-    plant(tmp_path, {"run/reboot-required": ""})
+    write_files(tmp_path, {"run/reboot-required": ""})
     assert operating_system.pending_reboot(tmp_path).value is True
 
 
@@ -60,6 +60,7 @@ def test_a_pending_reboot_is_detected(tmp_path: Path) -> None:
     ("files", "reason"),
     [
         ({"sys/fs/pstore/dmesg-ramoops-0": "Oops"}, "kernel-crash"),
+        # The bits of bootstatus: WDIOF_CARDRESET is 32, and WDIOF_POWERUNDER is 16.
         ({"sys/class/watchdog/watchdog0/bootstatus": "32\n"}, "watchdog"),
         ({"sys/class/watchdog/watchdog0/bootstatus": "16\n"}, "power-failure"),
         ({"sys/class/watchdog/watchdog0/bootstatus": "0\n"}, None),
@@ -69,11 +70,11 @@ def test_a_pending_reboot_is_detected(tmp_path: Path) -> None:
 def test_the_reason_of_the_last_boot_is_determined(
     tmp_path: Path, files: dict[str, str | bytes], reason: str | None
 ) -> None:
-    assert operating_system.boot_reason(plant(tmp_path, files)).value == reason
+    assert operating_system.boot_reason(write_files(tmp_path, files)).value == reason
 
 
 def test_time_zone_and_locale_are_read(tmp_path: Path) -> None:
-    plant(tmp_path, {"etc/default/locale": 'LANG="de_DE.UTF-8"\n'})
+    write_files(tmp_path, {"etc/default/locale": 'LANG="de_DE.UTF-8"\n'})
     (tmp_path / "etc/localtime").symlink_to("/usr/share/zoneinfo/Europe/Vienna")
     assert operating_system.time_zone(tmp_path) == "Europe/Vienna"
     assert operating_system.locale_name(tmp_path) == "de_DE.UTF-8"
@@ -86,7 +87,7 @@ def test_the_parser_of_assignments_accepts_any_text(text: str) -> None:
 
 
 def test_machine_facts_are_read(tmp_path: Path) -> None:
-    root = plant(
+    root = write_files(
         tmp_path,
         {
             "sys/class/dmi/id/sys_vendor": "Intel\n",
@@ -124,7 +125,7 @@ def test_the_parser_of_cpu_models_accepts_any_text(text: str) -> None:
 
 
 def test_temperatures_are_read(tmp_path: Path) -> None:
-    root = plant(
+    root = write_files(
         tmp_path,
         {
             "sys/class/hwmon/hwmon0/name": "coretemp\n",
@@ -149,7 +150,7 @@ def test_a_sensor_that_is_in_hwmon_and_in_a_thermal_zone_is_listed_once(tmp_path
     for number, (name, millidegrees) in enumerate({**zones, "mute": 35000}.items()):
         zone = f"sys/class/thermal/thermal_zone{number}"
         files |= {f"{zone}/type": f"{name}\n", f"{zone}/temp": f"{millidegrees}\n"}
-    facts = values(hardware.read_temperatures(DEADLINE, plant(tmp_path, files)).fields)
+    facts = values(hardware.read_temperatures(DEADLINE, write_files(tmp_path, files)).fields)
     assert facts["hardware.temperatures"] == (
         *("acpitz 10.0", "cpu_thermal 20.0", "coretemp 30.0"),
         *("soc 40.0", "mute 35.0"),
@@ -176,12 +177,12 @@ def test_the_reported_temperature_comes_from_the_connected_sensor_closest_to_its
             f"{path}/temp1_input": f"{now}",
         }
         files |= {f"{path}/temp1_crit": f"{limit}"} if limit else {}
-    facts = values(hardware.read_temperatures(DEADLINE, plant(tmp_path, files)).fields)
+    facts = values(hardware.read_temperatures(DEADLINE, write_files(tmp_path, files)).fields)
     assert facts["hardware.temperatureCelsius"] == 82.0
     assert "hardware.temperatureLimitCelsius" not in facts
     assert len(facts["hardware.temperatures"]) == len(sensors)
     files["sys/class/hwmon/hwmon2/temp1_input"] = "104000"
-    facts = values(hardware.read_temperatures(DEADLINE, plant(tmp_path, files)).fields)
+    facts = values(hardware.read_temperatures(DEADLINE, write_files(tmp_path, files)).fields)
     assert facts["hardware.temperatureCelsius"] == 104.0
     assert facts["hardware.temperatureLimitCelsius"] == 110.0
 
@@ -199,7 +200,9 @@ def test_a_machine_with_only_unreliable_sensors_lists_them_and_has_no_hottest_se
 ) -> None:
     chip, label = sensor.split(" ", 1)
     files = {"name": chip, "temp1_label": label, "temp1_input": "41000", "temp1_crit": "90000"}
-    root = plant(tmp_path, {f"sys/class/hwmon/hwmon0/{name}": text for name, text in files.items()})
+    root = write_files(
+        tmp_path, {f"sys/class/hwmon/hwmon0/{name}": text for name, text in files.items()}
+    )
     fields = by_key(hardware.read_temperatures(DEADLINE, root))
     assert fields["hardware.temperatures"].value == (f"{sensor} 41.0",)
     for key in ("hardware.temperatureCelsius", "hardware.temperatureLimitCelsius"):
@@ -207,11 +210,11 @@ def test_a_machine_with_only_unreliable_sensors_lists_them_and_has_no_hottest_se
         assert fields[key].reason == "no temperature sensor is reliable"
 
 
-def test_the_reason_for_a_missing_limit_is_that_the_hottest_sensor_reports_none(
+def test_the_reason_for_a_missing_limit_is_that_the_hottest_sensor_reports_no_limit(
     tmp_path: Path,
 ) -> None:
     zone = "sys/class/thermal/thermal_zone0"
-    root = plant(tmp_path, {f"{zone}/type": "acpitz", f"{zone}/temp": "51000"})
+    root = write_files(tmp_path, {f"{zone}/type": "acpitz", f"{zone}/temp": "51000"})
     fields = by_key(hardware.read_temperatures(DEADLINE, root))
     assert fields["hardware.temperatureCelsius"].value == 51.0
     limit = fields["hardware.temperatureLimitCelsius"]
@@ -220,7 +223,7 @@ def test_the_reason_for_a_missing_limit_is_that_the_hottest_sensor_reports_none(
 
 def test_pressure_stall_information_is_read(tmp_path: Path) -> None:
     text = "some avg10=1.00 avg60=12.50 avg300=0.00 total=9\nfull avg10=0 avg60=99.0 avg300=0\n"
-    root = plant(tmp_path, {"proc/pressure/cpu": text, "proc/pressure/io": "nonsense"})
+    root = write_files(tmp_path, {"proc/pressure/cpu": text, "proc/pressure/io": "nonsense"})
     fields = by_key(pressure.read_pressure(DEADLINE, root))
     assert fields["cpu.stalledFraction"].value == 0.125
     assert fields["disk.stalledFraction"].status == "unsupported"
@@ -283,7 +286,7 @@ def test_a_clock_without_synchronisation_is_reported(tmp_path: Path) -> None:
 def test_synchronisation_is_unsupported_if_a_program_sets_the_clock_without_a_report_to_the_kernel(
     tmp_path: Path, files: dict[str, str], setter: str | None
 ) -> None:
-    root = plant(tmp_path, files)
+    root = write_files(tmp_path, files)
     field = by_key(clock.read_clock(DEADLINE, root, lambda: (5, timex_of(0x0040, 0))))[
         "os.clockSynchronised"
     ]
@@ -303,7 +306,7 @@ def deny() -> tuple[int, clock.Timex]:
 def test_clock_facts_without_permission_have_a_status(tmp_path: Path) -> None:
     fields = clock.read_clock(DEADLINE, tmp_path, deny).fields
     assert {field.status for field in fields} == {"permission-denied"}
-    plant(tmp_path, {"run/systemd/timesync/synchronized": ""})
+    write_files(tmp_path, {"run/systemd/timesync/synchronized": ""})
     facts = by_key(clock.read_clock(DEADLINE, tmp_path, deny))
     assert facts["os.clockSynchronised"].value is True
     assert facts["os.clockOffsetMilliseconds"].status == "permission-denied"
@@ -334,7 +337,9 @@ def test_this_kernel_answers_adjtimex() -> None:
 def test_batteries_are_read(
     tmp_path: Path, supplies: dict[str, str], expected: tuple[object, ...]
 ) -> None:
-    plant(tmp_path, {f"sys/class/power_supply/{name}": text for name, text in supplies.items()})
+    write_files(
+        tmp_path, {f"sys/class/power_supply/{name}": text for name, text in supplies.items()}
+    )
     facts = values(power.read_power(DEADLINE, tmp_path).fields)
     keys = ("hardware.batteryFraction", "hardware.powerSource", power.HEALTH)
     assert tuple(map(facts.get, keys)) == expected

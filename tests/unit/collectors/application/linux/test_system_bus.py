@@ -15,7 +15,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.linux import bluetooth, services
 from collectors.application.linux.network import links
 from collectors.application.system_bus import Properties, UnitState
-from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
+from tests.unit.collectors.application.fixtures import by_key, fixture, values, write_files
 from tests.unit.collectors.application.linux.test_disks import json_values
 
 DEADLINE = Deadline.after(3600)
@@ -108,8 +108,8 @@ def test_bluetooth_facts_are_read() -> None:
     assert values(printer.fields)["bluetooth.batteryFraction"] == 0.83
     assert values(printer.fields)["bluetooth.connected"] is True
     assert "bluetooth.name" not in values(phone.fields)
-    for planted in ("Anna", "annas", "00:11:62", "A4:83", "stranger's"):
-        assert planted not in repr(reading)
+    for personal_text in ("Anna", "annas", "00:11:62", "A4:83", "stranger's"):
+        assert personal_text not in repr(reading)
 
 
 @given(st.dictionaries(st.sampled_from(["Paired", "Name", "Icon", "RSSI", "Address"]), json_values))
@@ -138,7 +138,7 @@ def test_the_parser_of_ssids_accepts_any_value(value: object) -> None:
 
 
 def test_restarts_of_the_service_of_a_process_are_counted(tmp_path: Path) -> None:
-    root = plant(
+    root = write_files(
         tmp_path,
         {
             "proc/7/cgroup": "0::/system.slice/pos.service\n",

@@ -27,7 +27,7 @@ from collectors.application.system_bus import parse_objects
 from collectors.shared.host.resolv_conf import parse_resolv_conf
 from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.text import decode
-from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
+from tests.unit.collectors.application.fixtures import by_key, fixture, values, write_files
 
 DEADLINE = Deadline.after(3600)
 
@@ -35,10 +35,10 @@ DEADLINE = Deadline.after(3600)
 def test_name_servers_are_read_from_resolv_conf_or_from_the_file_of_systemd_resolved(
     tmp_path: Path,
 ) -> None:
-    root = plant(tmp_path, {"etc/resolv.conf": "# x\nnameserver 127.0.0.53\noptions edns0\n"})
+    root = write_files(tmp_path, {"etc/resolv.conf": "# x\nnameserver 127.0.0.53\noptions edns0\n"})
     assert resolver.read_servers(root, DEADLINE) == ("127.0.0.53",)
     upstream = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
-    plant(root, {"run/systemd/resolve/resolv.conf": upstream})
+    write_files(root, {"run/systemd/resolve/resolv.conf": upstream})
     assert resolver.read_servers(root, DEADLINE) == ("192.168.1.1", "fe80::1%eth0")
     field = resolver.servers_field(resolver.read_servers(root, DEADLINE), "resolv.conf")
     assert field.value == ("192.168.1.1", "fe80::1")
@@ -99,26 +99,26 @@ def test_any_proxy_text_is_reported_without_credentials(text: str) -> None:
 
 
 def test_facts_of_the_loopback_interface_are_read() -> None:
-    def known(names: tuple[str, ...], _: Deadline) -> Links:
+    def read_links(names: tuple[str, ...], _: Deadline) -> Links:
         return Links({"lo": "loopback"}, {"lo": Wireless("Venue", -60)})
 
-    reading = interfaces.read_interfaces(DEADLINE, known)
+    reading = interfaces.read_interfaces(DEADLINE, read_links)
     loopback = next(entry for entry in reading.interfaces if entry.id == "lo")
     facts = values(loopback.fields)
     assert facts["interface.type"] == "loopback"
-    assert "127.0.0.1/8" in facts["interface.addresses"]  # a tuple of texts
+    assert "127.0.0.1/8" in facts["interface.addresses"]
     assert facts["interface.wifiSsid"] == "Venue"
     assert facts["interface.receiveErrors"] == 0
     assert len({field.key for field in loopback.fields}) == len(loopback.fields)
 
 
 def test_addresses_of_an_interface_are_read() -> None:
-    entry = psutil._ntp.snicaddr
+    address_row = psutil._ntp.snicaddr
     addresses = [
-        entry(psutil.AF_LINK, "AA-BB-CC-00-11-22", None, None, None),
-        entry(socket.AF_INET, "192.0.2.7", "255.255.254.0", None, None),
-        entry(socket.AF_INET6, "fe80::1%eth0", "ffff:ffff:ffff:ffff::", None, None),
-        entry(socket.AF_INET6, "2001:db8::1", None, None, None),
+        address_row(psutil.AF_LINK, "AA-BB-CC-00-11-22", None, None, None),
+        address_row(socket.AF_INET, "192.0.2.7", "255.255.254.0", None, None),
+        address_row(socket.AF_INET6, "fe80::1%eth0", "ffff:ffff:ffff:ffff::", None, None),
+        address_row(socket.AF_INET6, "2001:db8::1", None, None, None),
     ]
     facts = values(interfaces.address_fields(addresses))
     assert facts["interface.macAddress"] == "aa:bb:cc:00:11:22"
@@ -139,12 +139,14 @@ def test_interfaces_with_a_default_route_are_read(tmp_path: Path) -> None:
         for name in ("wwan0", "lo")
     )
     assert links.default_routes(tmp_path) is None
-    root = plant(tmp_path, {"route": f"Iface\tDestination\n{default}{local}", "ipv6_route": ipv6})
+    root = write_files(
+        tmp_path, {"route": f"Iface\tDestination\n{default}{local}", "ipv6_route": ipv6}
+    )
     assert links.default_routes(root) == {"eth0", "wwan0"}
 
 
 def test_link_types_are_detected(tmp_path: Path) -> None:
-    root = plant(
+    root = write_files(
         tmp_path,
         {
             "eth0/type": "1\n",
@@ -171,7 +173,7 @@ def test_link_types_are_detected(tmp_path: Path) -> None:
 
 
 def test_wifi_facts_come_from_the_kernel_or_network_manager(tmp_path: Path) -> None:
-    root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
+    root = write_files(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
     objects = parse_objects(fixture("linux/network-manager.json"))
     wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: "Kernel", dict)
     assert wireless["wlan0"] == Wireless("Kernel", -56)
@@ -255,6 +257,7 @@ SERIAL = bytes.fromhex("02021267")  # 4711
         (with_version(b""), ISSUER),
         (DER.replace(SERIAL, bytes.fromhex("02029267"), 1), ISSUER),  # a negative serial number
         (DER.replace(SERIAL, bytes.fromhex("02020080"), 1), ISSUER),
+        # A country instead of the organization, and a locality instead of the common name.
         (DER.replace(bytes.fromhex("55040a"), bytes.fromhex("550406")), "Inspecting CA \u2603"),
         (DER.replace(bytes.fromhex("550403"), bytes.fromhex("550407")), "Nosy Middlebox Ltd"),
         (DER.replace(b"Nosy", b"N\xf6sy"), "unreadable"),
@@ -289,14 +292,14 @@ def test_a_damaged_certificate_is_read_or_refused(position: int, byte: int) -> N
 @pytest.fixture
 def tls_service(tmp_path: Path) -> Iterator[int]:
     """Run a TLS server with an untrusted certificate. Yields its port."""
-    plant(tmp_path, {"cert.pem": CERTIFICATE, "key.pem": KEY})
+    write_files(tmp_path, {"cert.pem": CERTIFICATE, "key.pem": KEY})
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
 
         def serve() -> None:
-            for _ in range(2):
+            for _ in range(2):  # the probe connects again to read an untrusted certificate
                 try:
                     connection, _address = server.accept()
                     with connection, context.wrap_socket(connection, server_side=True) as tls:

@@ -32,7 +32,7 @@ def read_fields(answers: Answers) -> dict[str, object]:
     return values(read_watched_devices(DEADLINE, JOB, answers=read).fields)
 
 
-def test_a_moved_device_has_both_addresses() -> None:
+def test_a_moved_device_has_its_new_and_its_old_address() -> None:
     assert read_fields(Answers({OTHER_ADDRESS: MAC, EXPECTED_ADDRESS: OTHER_MAC})) == {
         "device.watched": ("Bar No. 1",),
         "device.Bar No. 1.kind": "payment-terminal",

@@ -50,8 +50,8 @@ def read(attributes: bytes = ATTRIBUTES, entries: bytes = ENTRIES) -> dict[uuid.
 
 
 def test_the_connection_to_an_access_point_is_read() -> None:
-    known = read()
-    assert values(wireless_fields(known[CONNECTED])) == {
+    wireless = read()
+    assert values(wireless_fields(wireless[CONNECTED])) == {
         "interface.wifiSsid": "Venue",
         "interface.wifiSignalDbm": -55,
         "interface.wifiAccessPoint": "a4:b1:c2:d3:e4:f5",
@@ -59,7 +59,7 @@ def test_the_connection_to_an_access_point_is_read() -> None:
         "interface.wifiChannel": 1,
         "interface.wifiRateMegabitsPerSecond": 866.7,
     }
-    assert known[IDLE].reason == "the interface is on no network"
+    assert wireless[IDLE].reason == "the interface is on no network"
 
 
 def test_only_the_entries_of_the_connected_network_are_requested() -> None:
@@ -77,46 +77,46 @@ def test_only_the_entries_of_the_connected_network_are_requested() -> None:
     ("code", "status", "reason"),
     [
         (
-            5,
+            5,  # ERROR_ACCESS_DENIED
             "permission-denied",
             "Windows reports it only to programs with the location permission",
         ),
-        (5023, "not-applicable", "the interface is on no network"),
-        (87, "collection-failed", "Windows answered with the error 87"),
+        (5023, "not-applicable", "the interface is on no network"),  # ERROR_INVALID_STATE
+        (87, "collection-failed", "Windows answered with the error 87"),  # ERROR_INVALID_PARAMETER
     ],
 )
 def test_a_refusal_of_windows_is_the_reason(code: int, status: str, reason: str) -> None:
     def refuse(_: uuid.UUID) -> bytes:
         raise WlanError(code)
 
-    known = wlan.wireless_of(TABLE, refuse, lambda *_: ENTRIES)[CONNECTED]
-    assert (known.ssid, known.status, known.reason) == (None, status, reason)
+    wireless = wlan.wireless_of(TABLE, refuse, lambda *_: ENTRIES)[CONNECTED]
+    assert (wireless.ssid, wireless.status, wireless.reason) == (None, status, reason)
 
 
 def test_signal_band_and_channel_are_missing_without_the_list_of_access_points() -> None:
     def refuse(*_: object) -> bytes:
-        raise WlanError(5)
+        raise WlanError(5)  # ERROR_ACCESS_DENIED
 
-    known = wlan.wireless_of(TABLE, lambda _: ATTRIBUTES, refuse)[CONNECTED]
-    assert (known.ssid, known.rate_megabits) == ("Venue", 866.7)
-    assert (known.signal_dbm, known.band, known.channel) == (None, None, None)
+    wireless = wlan.wireless_of(TABLE, lambda _: ATTRIBUTES, refuse)[CONNECTED]
+    assert (wireless.ssid, wireless.rate_megabits) == ("Venue", 866.7)
+    assert (wireless.signal_dbm, wireless.band, wireless.channel) == (None, None, None)
 
 
 def test_networks_are_matched_to_adapters_by_their_guid() -> None:
     sections = script.parse_sections(fixture("windows/adapters.json"))
     types = machine.parse_link_types(sections)
-    known = machine.wireless_of(sections, types, lambda: {CONNECTED: Wireless("Venue")})
-    assert known == {"WLAN": Wireless("Venue")}
+    wireless = machine.wireless_of(sections, types, lambda: {CONNECTED: Wireless("Venue")})
+    assert wireless == {"WLAN": Wireless("Venue")}
     assert machine.wireless_of(sections, types, dict)["WLAN"].reason == "Windows does not report it"
 
 
 def test_a_failed_wlan_service_is_the_reason_of_each_adapter() -> None:
     def fail() -> dict[uuid.UUID, Wireless]:
-        raise WlanError(1722)
+        raise WlanError(1722)  # RPC_S_SERVER_UNAVAILABLE
 
     sections = script.parse_sections(fixture("windows/adapters.json"))
-    known = machine.wireless_of(sections, {"WLAN": "wifi"}, fail)
-    assert known["WLAN"].status == "collection-failed"
+    wireless = machine.wireless_of(sections, {"WLAN": "wifi"}, fail)
+    assert wireless["WLAN"].status == "collection-failed"
 
 
 @given(st.binary(max_size=700), st.integers(0, len(ENTRIES)))

@@ -98,7 +98,7 @@ class Venue:
         return "; ".join((printer.reason or "", *machine_causes(machine)))
 
 
-def announced(address: str = ADDRESS, name: str = "Kitchen") -> MdnsService:
+def announcement(address: str = ADDRESS, name: str = "Kitchen") -> MdnsService:
     txt = (("rp", "ipp/print"), ("uuid", UUID))
     return MdnsService(name, "_ipp._tcp", "", (address,), 631, txt, "eth0")
 
@@ -111,7 +111,7 @@ BY_UUID = queue(f"ipp://{ADDRESS}/ipp/print?uuid={UUID}")
 BY_NAME = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
 BY_HOST = queue("socket://kitchen.lan")
 BY_MAC_NAME = queue("socket://BRN001BA9123456.lan")  # the host name contains the MAC
-TM = queue(model="EPSON TM-m30III")  # can accept data on port 9100 without printing it
+EPSON_TM = queue(model="EPSON TM-m30III")  # can accept data on port 9100 without printing it
 SERVED = queue(f"ipp://{ADDRESS}/printers/Bar")  # a queue of a print server
 SUSPENDED = UsbPrinter(
     "1-1", "Star", "TSP143", path="/dev/usb/lp0", suspended_sysfs_path="/sys/usb/1-1"
@@ -119,11 +119,11 @@ SUSPENDED = UsbPrinter(
 AWAKE = replace(SUSPENDED, suspended_sysfs_path=None)
 
 
-def usb(*plugged: UsbPrinter, uri: str = "usb://Star/TSP143") -> Venue:
+def venue_with_usb(*plugged: UsbPrinter, uri: str = "usb://Star/TSP143") -> Venue:
     return Venue(with_usb([queue(uri)], plugged)[0])
 
 
-def with_attempts(*attempts: PortState) -> Venue:
+def venue_with_attempts(*attempts: PortState) -> Venue:
     ports: dict[str, tuple[int, ...]] = {
         "opened": (80, 9100) if attempts[-1] == "open" else (80,),
         "refused_ports": (9100,) if attempts[-1] == "refused" else (),
@@ -134,12 +134,12 @@ def with_attempts(*attempts: PortState) -> Venue:
     )
 
 
-def only_gateway(*, is_wireless: bool) -> Venue:
+def venue_with_only_a_gateway(*, is_wireless: bool) -> Venue:
     gateway = host("192.168.1.1", "02:00:00:00:00:01", (80,))
     return Venue(hosts=(gateway,), local=(interface("wlan0", is_wireless=is_wireless),))
 
 
-def with_evidence(**attributes: object) -> Venue:
+def venue_with_evidence(**attributes: object) -> Venue:
     return Venue(
         queue(f"ipp://{ADDRESS}/ipp/print"),
         hosts=(host(opened=(631,)),),
@@ -150,22 +150,22 @@ def with_evidence(**attributes: object) -> Venue:
 ROWS: dict[str, tuple[Venue, Venue]] = {
     "address-taken": (Venue(REMEMBERED, hosts=(host(mac=STRANGER_MAC),)), Venue(REMEMBERED)),
     "printer-without-dhcp": (
-        Venue(BY_UUID, hosts=(), services=(announced("169.254.7.7"),)),
-        Venue(BY_UUID, hosts=(host(opened=(631,)),), services=(announced(),)),
+        Venue(BY_UUID, hosts=(), services=(announcement("169.254.7.7"),)),
+        Venue(BY_UUID, hosts=(host(opened=(631,)),), services=(announcement(),)),
     ),
     "wrong-mask": (
         Venue(
             BY_NAME,
             hosts=(),
-            services=(announced("192.168.1.200"),),
+            services=(announcement("192.168.1.200"),),
             local=(interface(prefix=25),),
             scanned=("192.168.1.0/25",),
         ),
-        Venue(BY_NAME, (), (announced("192.168.1.200"),)),
+        Venue(BY_NAME, (), (announcement("192.168.1.200"),)),
     ),
     "other-subnet": (
-        Venue(BY_NAME, hosts=(), services=(announced("192.168.2.50"),)),
-        Venue(BY_NAME, hosts=(host(opened=(631,)),), services=(announced(),)),
+        Venue(BY_NAME, hosts=(), services=(announcement("192.168.2.50"),)),
+        Venue(BY_NAME, hosts=(host(opened=(631,)),), services=(announcement(),)),
     ),
     "already-set-up": (
         Venue(
@@ -189,27 +189,33 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
         ),
     ),
     "renamed": (
-        Venue(BY_NAME, (host(opened=(631,)),), (announced(name="Bar"),)),
-        Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
+        Venue(BY_NAME, (host(opened=(631,)),), (announcement(name="Bar"),)),
+        Venue(BY_NAME, (host(opened=(631,)),), (announcement(),)),
     ),
     "name-lost": (Venue(BY_MAC_NAME), Venue(replace(BY_MAC_NAME, addresses=(ADDRESS,)))),
     "name-servers-silent": (Venue(replace(BY_HOST, lookup_s=11.0)), Venue(BY_HOST)),
     "name-unresolved": (Venue(BY_HOST), Venue(replace(BY_HOST, addresses=(ADDRESS,)))),
     "service-changed": (
-        Venue(BY_NAME, services=(replace(announced(), type="_pdl-datastream._tcp", port=9100),)),
-        Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
+        Venue(BY_NAME, services=(replace(announcement(), type="_pdl-datastream._tcp", port=9100),)),
+        Venue(BY_NAME, (host(opened=(631,)),), (announcement(),)),
     ),
     "off": (Venue(hosts=()), WORKING),
     "asleep-or-off": (Venue(hosts=(host(opened=(), silent_ports=(80, 9100)),)), WORKING),
-    "port-held": (with_attempts("refused", "no-answer", "refused"), with_attempts("open")),
-    "port-held-for-a-while": (with_attempts("no-answer", "refused", "open"), with_attempts("open")),
-    "port-closed": (with_attempts("refused"), with_attempts("open")),
-    "device-file-missing": (
-        usb(replace(AWAKE, path=None), uri="usb:/dev/usb/lp0"),
-        usb(AWAKE, uri="usb:/dev/usb/lp0"),
+    "port-held": (
+        venue_with_attempts("refused", "no-answer", "refused"),
+        venue_with_attempts("open"),
     ),
-    "unplugged": (usb(), usb(AWAKE)),
-    "usb-suspended": (usb(SUSPENDED), usb(AWAKE)),
+    "port-held-for-a-while": (
+        venue_with_attempts("no-answer", "refused", "open"),
+        venue_with_attempts("open"),
+    ),
+    "port-closed": (venue_with_attempts("refused"), venue_with_attempts("open")),
+    "device-file-missing": (
+        venue_with_usb(replace(AWAKE, path=None), uri="usb:/dev/usb/lp0"),
+        venue_with_usb(AWAKE, uri="usb:/dev/usb/lp0"),
+    ),
+    "unplugged": (venue_with_usb(), venue_with_usb(AWAKE)),
+    "usb-suspended": (venue_with_usb(SUSPENDED), venue_with_usb(AWAKE)),
     "replaced-perhaps": (Venue(REMEMBERED, hosts=(host(mac=STRANGER_MAC),)), Venue(REMEMBERED)),
     "replaced": (Venue(REPLACED), Venue(REMEMBERED)),
     "other-port-open": (
@@ -223,9 +229,15 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
         ),
         WORKING,
     ),
-    "needs-attention": (with_evidence(state_reasons=("media-empty",)), with_evidence(state="idle")),
-    "printer-stopped": (with_evidence(state="stopped"), with_evidence(state="idle")),
-    "accepts-only": (Venue(TM), Venue(replace(TM, port=631), hosts=(host(opened=(631,)),))),
+    "needs-attention": (
+        venue_with_evidence(state_reasons=("media-empty",)),
+        venue_with_evidence(state="idle"),
+    ),
+    "printer-stopped": (venue_with_evidence(state="stopped"), venue_with_evidence(state="idle")),
+    "accepts-only": (
+        Venue(EPSON_TM),
+        Venue(replace(EPSON_TM, port=631), hosts=(host(opened=(631,)),)),
+    ),
     "queue-paused": (
         Venue(replace(queue(), is_queue_stopped=True, state_reasons=("paused",))),
         WORKING,
@@ -243,14 +255,17 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
         Venue(hosts=(), local=(interface(), interface("wlan0", "192.168.1.3", is_wireless=True))),
         Venue(local=(interface(), interface("wlan0", "192.168.7.3", gateway="192.168.7.1"))),
     ),
-    "client-isolation": (only_gateway(is_wireless=True), only_gateway(is_wireless=False)),
+    "client-isolation": (
+        venue_with_only_a_gateway(is_wireless=True),
+        venue_with_only_a_gateway(is_wireless=False),
+    ),
     "slow-name-servers": (
         Venue(replace(BY_HOST, addresses=(ADDRESS,), lookup_s=5.1)),
         Venue(replace(BY_HOST, addresses=(ADDRESS,), lookup_s=0.1)),
     ),
     "multicast-filtered": (
-        Venue(BY_NAME, (host(opened=(631,)),), (announced(),), unicast_only=("eth0",)),
-        Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
+        Venue(BY_NAME, (host(opened=(631,)),), (announcement(),), unicast_only=("eth0",)),
+        Venue(BY_NAME, (host(opened=(631,)),), (announcement(),)),
     ),
 }
 """Maps the code of each cause to a venue with the cause, and a venue in which it was fixed."""
@@ -267,7 +282,7 @@ suffice. Braces stand for any text."""
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)
 def test_cause_is_reported_and_absent_after_its_fix(cause: Cause):
-    broken, fixed = (row.reason() for row in ROWS[cause.code])
+    broken, fixed = (venue.reason() for venue in ROWS[cause.code])
     matcher = _sentence_matcher(cause)
     assert matcher(broken), broken
     assert not matcher(fixed), fixed
@@ -278,12 +293,15 @@ def test_every_cause_has_a_row_in_the_order_of_the_table():
 
 
 def test_a_cause_of_the_machine_is_also_in_the_reasons_of_printers_that_it_explains():
-    isolated = only_gateway(is_wireless=True)
+    isolated = venue_with_only_a_gateway(is_wireless=True)
+    # Once in the reason of the printer, and once among the causes of the machine.
     assert isolated.reason().count("nothing but the gateway answers") == 2
-    reached = replace(isolated, hosts=(*isolated.hosts, host()))
-    assert "gateway" not in reached.reason()
-    both = Venue(local=(interface(), interface("wlan0", "192.168.1.3")))
-    assert both.reason().startswith("Reachable on port 9100, matched by address and port; eth0 and")
+    with_printer = replace(isolated, hosts=(*isolated.hosts, host()))
+    assert "gateway" not in with_printer.reason()
+    two_ways = Venue(local=(interface(), interface("wlan0", "192.168.1.3")))
+    assert two_ways.reason().startswith(
+        "Reachable on port 9100, matched by address and port; eth0 and"
+    )
 
 
 def test_the_command_that_resumes_a_queue_quotes_its_name():
@@ -299,7 +317,7 @@ def test_untrusted_text_is_not_used_as_a_format_template():
     assert "the device there is {s.printer.__class__} {0}" in venue.reason()
 
 
-symptoms = st.builds(
+printer_symptoms = st.builds(
     Symptoms,
     printer=st.just(queue()),
     status=st.sampled_from(["reachable", "unreachable", "unknown"]),
@@ -311,9 +329,9 @@ symptoms = st.builds(
 )
 
 
-@given(symptoms, st.builds(MachineSymptoms, isolated_on=st.text(max_size=4)))
-def test_any_symptoms_are_explained(seen: Symptoms, machine: MachineSymptoms):
-    assert all(isinstance(reason, str) for reason in explain(seen, machine))
+@given(printer_symptoms, st.builds(MachineSymptoms, isolated_on=st.text(max_size=4)))
+def test_any_symptoms_are_explained(symptoms: Symptoms, machine: MachineSymptoms):
+    assert all(isinstance(reason, str) for reason in explain(symptoms, machine))
 
 
 def test_the_manual_contains_the_table_of_causes():

@@ -77,7 +77,8 @@ def test_serial_numbers_that_are_not_placeholders_are_used(text: str):
 
 
 def test_placeholder_macs_and_uuids_are_ignored():
-    assert normal_mac("00:00:00:00:00:00") is normal_mac("ff-ff-ff-ff-ff-ff") is None
+    assert normal_mac("00:00:00:00:00:00") is None
+    assert normal_mac("ff-ff-ff-ff-ff-ff") is None
     assert normal_uuid("ffffffff-ffff-ffff-ffff-ffffffffffff") is None
     assert normal_uuid("00000000-0000-1000-8000-000000000000") is not None
 

@@ -33,10 +33,11 @@ QUEUE = KnownPrinter(
     port=631,
     queue="ipp/print",
 )
+# A queue without an address. Tests add a name or an identity.
 NAMED = replace(QUEUE, address=None, host=None, addresses=(), port=None, queue=None)
 
 
-def announced(
+def announcement(
     address: str = "192.168.1.50",
     *,
     port: int = 631,
@@ -68,33 +69,34 @@ def host(
     )
 
 
-def opened(address: str, *ports: int) -> list[ScannedHost]:
+def one_host(address: str, *ports: int) -> list[ScannedHost]:
+    """Return a list with one host, which has these open ports."""
     return [host(address, opened=ports)]
 
 
-def judge(printer: KnownPrinter, observed: Observations) -> Printer:
+def match_one(printer: KnownPrinter, observed: Observations) -> Printer:
     (result,) = match([printer], observed).printers
     return result
 
 
 def test_a_match_by_uuid_is_preferred_to_a_match_by_address():
     observed = correlate(
-        scanned=opened("192.168.1.50", 631),
-        services=[announced(uuid=UUID)],
+        scanned=one_host("192.168.1.50", 631),
+        services=[announcement(uuid=UUID)],
         scanned_networks=LAN,
     )
-    result = judge(replace(QUEUE, uuid=UUID), observed)
+    result = match_one(replace(QUEUE, uuid=UUID), observed)
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     assert result.reason == "Reachable on port 631, matched by UUID"
 
 
 def test_a_printer_is_matched_by_a_uuid_from_ipp():
     observed = correlate(
-        scanned=opened("192.168.1.61", 631),
+        scanned=one_host("192.168.1.61", 631),
         evidence=[Evidence("192.168.1.61", 631, uuid=UUID)],
         scanned_networks=LAN,
     )
-    result = judge(replace(NAMED, uuid=UUID), observed)
+    result = match_one(replace(NAMED, uuid=UUID), observed)
     assert (result.matched_endpoint, result.address) == ("192.168.1.61:631", "192.168.1.61:631")
 
 
@@ -111,11 +113,11 @@ def test_a_printer_is_matched_by_a_uuid_from_ipp():
 def test_a_printer_that_got_another_address_is_reported_as_moved(printer: KnownPrinter, by: str):
     observed = correlate(
         scanned=[host("192.168.1.61", MAC, opened=(631,))],
-        services=[announced("192.168.1.61", uuid=UUID)],
+        services=[announcement("192.168.1.61", uuid=UUID)],
         evidence=[Evidence("192.168.1.61", 631, serial="E7812")],
         scanned_networks=LAN,
     )
-    result = judge(printer, observed)
+    result = match_one(printer, observed)
     assert (result.status, result.matched_endpoint) == ("unreachable", "192.168.1.61:631")
     assert result.reason == (
         f"Moved to 192.168.1.61:631 (same {by}); nothing answers at 192.168.1.50 any more:"
@@ -134,11 +136,11 @@ def test_a_printer_that_got_another_address_is_reported_as_moved(printer: KnownP
 def test_one_identity_alone_is_only_a_hint(printer: KnownPrinter, by: str | None):
     observed = correlate(
         scanned=[host("192.168.1.61", MAC, opened=(631,))],
-        services=[announced("192.168.1.61", uuid=UUID)],
+        services=[announcement("192.168.1.61", uuid=UUID)],
         evidence=[Evidence("192.168.1.61", 631, serial="E7812")],
         scanned_networks=LAN,
     )
-    result = judge(printer, observed)
+    result = match_one(printer, observed)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     reason = result.reason or ""
     if by is None:
@@ -155,10 +157,10 @@ def test_one_identity_alone_is_only_a_hint(printer: KnownPrinter, by: str | None
 def test_a_device_with_the_name_of_a_lost_printer_is_a_hint(printer: KnownPrinter):
     observed = correlate(
         scanned=[host("192.168.1.61", MAC, opened=(631,))],
-        services=[announced("192.168.1.61", uuid=UUID)],
+        services=[announcement("192.168.1.61", uuid=UUID)],
         scanned_networks=LAN,
     )
-    result = judge(printer, observed)
+    result = match_one(printer, observed)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert result.reason == (
         "No answer from 192.168.1.50: is it switched on and connected? A device with its name was"
@@ -172,10 +174,10 @@ def test_a_moved_printer_is_matched_although_another_device_has_its_address():
             host("192.168.1.50", "aa:aa:aa:aa:aa:aa", opened=(80,), refused=(631,)),
             host("192.168.1.61", MAC, opened=(631,)),
         ],
-        services=[announced("192.168.1.61", uuid=UUID)],
+        services=[announcement("192.168.1.61", uuid=UUID)],
         scanned_networks=LAN,
     )
-    result = judge(replace(QUEUE, uuid=UUID), observed)
+    result = match_one(replace(QUEUE, uuid=UUID), observed)
     assert "192.168.1.50 is another device now" in (result.reason or "")
 
 
@@ -185,23 +187,25 @@ def test_a_mac_that_is_only_in_the_neighbour_table_is_not_a_match():
         scanned=[silent, host("192.168.1.61", MAC, opened=(631,))],
         scanned_networks=LAN,
     )
-    result = judge(replace(QUEUE, mac_address=MAC), observed)
+    result = match_one(replace(QUEUE, mac_address=MAC), observed)
     assert "Moved to 192.168.1.61:631 (same MAC); nothing answers at 192.168.1.50" in (
         result.reason or ""
     )
 
 
 def test_a_printer_is_matched_by_address_port_and_queue():
-    observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced()])
-    result = judge(QUEUE, observed)
+    observed = correlate(scanned=one_host("192.168.1.50", 631), services=[announcement()])
+    result = match_one(QUEUE, observed)
     assert result.reason == "Reachable on port 631, matched by address, port and queue"
-    observed = correlate(scanned=opened("192.168.1.50", 631))
-    assert judge(QUEUE, observed).reason == "Reachable on port 631, matched by address and port"
+    observed = correlate(scanned=one_host("192.168.1.50", 631))
+    assert match_one(QUEUE, observed).reason == "Reachable on port 631, matched by address and port"
 
 
 def test_different_uuid_at_the_address_is_reported():
-    observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced(uuid=OTHER_UUID)])
-    result = judge(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
+    observed = correlate(
+        scanned=one_host("192.168.1.50", 631), services=[announcement(uuid=OTHER_UUID)]
+    )
+    result = match_one(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
     assert (result.status, result.matched_endpoint) == ("unknown", None)
     assert result.reason == (
         "192.168.1.50 answers on port 631, but its UUID differs from that of the printer that was"
@@ -212,15 +216,15 @@ def test_different_uuid_at_the_address_is_reported():
 
 def test_mdns_resolves_only_names_below_local():
     observed = correlate(
-        scanned=opened("192.168.1.50", 9100),
-        services=[announced(host="Till.local")],
+        scanned=one_host("192.168.1.50", 9100),
+        services=[announcement(host="Till.local")],
         scanned_networks=LAN,
     )
     for host in ("till.local", "TILL.local", "till.local."):
         printer = replace(NAMED, host=host, port=9100)
-        result = judge(printer, observed)
+        result = match_one(printer, observed)
         assert result.reason == "Reachable on port 9100, matched by host name"
-    bare = judge(replace(NAMED, host="TILL", port=9100), observed)
+    bare = match_one(replace(NAMED, host="TILL", port=9100), observed)
     assert bare.status == "unreachable"
     assert bare.reason == (
         "No address was found for the name TILL: correct the name in the router or name server, or"
@@ -234,7 +238,7 @@ def test_a_refused_printer_port_is_reported_with_the_open_ports():
         scanned=[host("192.168.1.50", MAC, opened=(9100, 80), refused=(631,))],
         scanned_networks=LAN,
     )
-    result = judge(QUEUE, observed)
+    result = match_one(QUEUE, observed)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert result.reason == (
         "192.168.1.50 refuses connections on port 631 (matched by address and port);"
@@ -247,26 +251,26 @@ def test_a_printer_whose_port_does_not_answer_is_reported_as_present():
         scanned=[host("192.168.1.50", MAC, refused=(80,), silent=(631,))],
         scanned_networks=LAN,
     )
-    result = judge(QUEUE, observed)
+    result = match_one(QUEUE, observed)
     assert result.reason == (
         "192.168.1.50 is there, but port 631 does not answer (matched by address and port)"
     )
 
 
 def test_a_printer_without_any_answer_is_unreachable():
-    result = judge(QUEUE, correlate(scanned_networks=LAN))
+    result = match_one(QUEUE, correlate(scanned_networks=LAN))
     assert result.status == "unreachable"
     assert result.reason == "No answer from 192.168.1.50: is it switched on and connected?"
     remembered = correlate(
         scanned=[host("192.168.1.50", MAC, silent=(631,))],
         scanned_networks=LAN,
     )
-    assert "only its MAC was seen lately" in (judge(QUEUE, remembered).reason or "")
+    assert "only its MAC was seen lately" in (match_one(QUEUE, remembered).reason or "")
 
 
 def test_reason_of_a_lost_printer_includes_the_spooler_state():
     lost = replace(QUEUE, is_queue_stopped=True, state_reasons=("connecting-to-device",))
-    result = judge(lost, correlate(scanned_networks=LAN))
+    result = match_one(lost, correlate(scanned_networks=LAN))
     assert result.reason == (
         "No answer from 192.168.1.50: is it switched on and connected? The spooler reports: still"
         " trying to connect; its queue is stopped on this machine"
@@ -275,29 +279,29 @@ def test_reason_of_a_lost_printer_includes_the_spooler_state():
 
 def test_address_that_was_not_scanned_is_unknown():
     observed = correlate(scanned=[host("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
-    result = judge(QUEUE, observed)
+    result = match_one(QUEUE, observed)
     assert result.status == "unknown"
     assert result.reason == "192.168.1.50:631 is not in a network that was scanned"
-    blind = judge(QUEUE, Observations())
+    blind = match_one(QUEUE, Observations())
     assert (blind.status, blind.reason) == ("unknown", "The network was not examined")
 
 
 def test_a_printer_that_is_only_announced_has_an_unknown_status():
-    result = judge(replace(QUEUE, uuid=UUID), correlate(services=[announced(uuid=UUID)]))
+    result = match_one(replace(QUEUE, uuid=UUID), correlate(services=[announcement(uuid=UUID)]))
     assert result.status == "unknown"
     assert result.matched_endpoint == "192.168.1.50:631"
     assert "not contacted" in (result.reason or "")
 
 
 def test_a_port_that_was_not_tried_is_unknown():
-    observed = correlate(scanned=opened("192.168.1.50", 80), scanned_networks=LAN)
-    result = judge(replace(QUEUE, port=4000), observed)
+    observed = correlate(scanned=one_host("192.168.1.50", 80), scanned_networks=LAN)
+    result = match_one(replace(QUEUE, port=4000), observed)
     assert result.status == "unknown"
     assert "port 4000 was not tried" in (result.reason or "")
 
 
 def test_a_queue_whose_name_is_not_announced_is_unreachable():
-    result = judge(replace(NAMED, dns_sd_name="Kitchen"), correlate(scanned_networks=LAN))
+    result = match_one(replace(NAMED, dns_sd_name="Kitchen"), correlate(scanned_networks=LAN))
     assert result.status == "unreachable"
     assert result.reason == (
         "No device announces the name Kitchen by mDNS: is it switched on and connected?"
@@ -306,41 +310,42 @@ def test_a_queue_whose_name_is_not_announced_is_unreachable():
 
 def test_a_queue_of_cups_browsed_is_matched_by_the_announced_name():
     observed = correlate(
-        scanned=opened("192.168.1.50", 631), services=[announced(name="Brother HL-L2350DW (bar)")]
+        scanned=one_host("192.168.1.50", 631),
+        services=[announcement(name="Brother HL-L2350DW (bar)")],
     )
-    result = judge(replace(NAMED, dns_sd_name="Brother_HL_L2350DW_bar"), observed)
+    result = match_one(replace(NAMED, dns_sd_name="Brother_HL_L2350DW_bar"), observed)
     assert result.reason == "Reachable on port 631, matched by DNS-SD name"
 
 
 def test_two_devices_with_the_same_uuid_are_ambiguous():
-    services = [announced("192.168.1.60", uuid=UUID), announced("192.168.1.61", uuid=UUID)]
-    contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]
-    result = judge(replace(NAMED, uuid=UUID), correlate(services=services, scanned=contacts))
+    services = [announcement("192.168.1.60", uuid=UUID), announcement("192.168.1.61", uuid=UUID)]
+    contacts = [*one_host("192.168.1.60", 631), *one_host("192.168.1.61", 631)]
+    result = match_one(replace(NAMED, uuid=UUID), correlate(services=services, scanned=contacts))
     assert (result.status, result.matched_endpoint) == ("unknown", None)
     assert result.reason == "Ambiguous between 192.168.1.60 and 192.168.1.61: all have its UUID"
 
 
 def test_devices_with_the_same_uuid_are_distinguished_by_address_or_model():
     services = [
-        announced("192.168.1.60", uuid=UUID, model="Brother HL-L2350DW"),
-        announced("192.168.1.61", uuid=UUID, model="HP LaserJet"),
+        announcement("192.168.1.60", uuid=UUID, model="Brother HL-L2350DW"),
+        announcement("192.168.1.61", uuid=UUID, model="HP LaserJet"),
     ]
-    contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]
+    contacts = [*one_host("192.168.1.60", 631), *one_host("192.168.1.61", 631)]
     observed = correlate(services=services, scanned=contacts)
     by_address = replace(QUEUE, uuid=UUID, addresses=("192.168.1.61",))
-    assert judge(by_address, observed).matched_endpoint == "192.168.1.61:631"
+    assert match_one(by_address, observed).matched_endpoint == "192.168.1.61:631"
     by_model = replace(NAMED, uuid=UUID, make_model="Brother HL-L2350DW series, driverless")
-    assert judge(by_model, observed).matched_endpoint == "192.168.1.60:631"
+    assert match_one(by_model, observed).matched_endpoint == "192.168.1.60:631"
 
 
 def test_the_reason_of_a_lost_printer_mentions_a_device_of_the_same_model():
     observed = correlate(
-        scanned=opened("192.168.1.61", 631),
-        services=[announced("192.168.1.61", name="HL", model="Brother HL-L2350DW")],
+        scanned=one_host("192.168.1.61", 631),
+        services=[announcement("192.168.1.61", name="HL", model="Brother HL-L2350DW")],
         scanned_networks=LAN,
     )
     lost = replace(QUEUE, make_model="Brother HL-L2350DW - IPP Everywhere")
-    result = judge(lost, observed)
+    result = match_one(lost, observed)
     assert result.status == "unreachable"
     assert (result.reason or "").endswith("connected? The same model was seen at 192.168.1.61")
     # There is no hint if the device belongs to another queue of this machine.
@@ -351,7 +356,7 @@ def test_the_reason_of_a_lost_printer_mentions_a_device_of_the_same_model():
 
 def test_reason_includes_printer_state_and_stopped_queue():
     observed = correlate(
-        scanned=opened("192.168.1.50", 631),
+        scanned=one_host("192.168.1.50", 631),
         evidence=[
             Evidence(
                 "192.168.1.50",
@@ -361,7 +366,7 @@ def test_reason_includes_printer_state_and_stopped_queue():
             )
         ],
     )
-    result = judge(replace(QUEUE, is_queue_stopped=True, state_reasons=("paused",)), observed)
+    result = match_one(replace(QUEUE, is_queue_stopped=True, state_reasons=("paused",)), observed)
     assert result.reason == (
         "Reachable on port 631, matched by address and port; the printer reports: out of paper,"
         " cover open, odd thing and paused; its queue is stopped on this machine"
@@ -370,24 +375,24 @@ def test_reason_includes_printer_state_and_stopped_queue():
 
 def test_state_of_another_printer_on_the_same_port_is_not_reported():
     observed = correlate(
-        scanned=opened("192.168.1.50", 631),
+        scanned=one_host("192.168.1.50", 631),
         evidence=[
             Evidence("192.168.1.50", 631, uuid=UUID, state_reasons=("media-empty",)),
             Evidence("192.168.1.50", 631, uuid=OTHER_UUID),
         ],
     )
-    result = judge(replace(QUEUE, uuid=OTHER_UUID), observed)
+    result = match_one(replace(QUEUE, uuid=OTHER_UUID), observed)
     assert "paper" not in (result.reason or "")
-    result = judge(QUEUE, observed)
+    result = match_one(QUEUE, observed)
     assert "paper" not in (result.reason or "")
-    result = judge(replace(QUEUE, uuid=UUID), observed)
+    result = match_one(replace(QUEUE, uuid=UUID), observed)
     assert "out of paper" in (result.reason or "")
 
 
 def test_matches_list_the_printers_of_each_endpoint():
     observed = correlate(
-        scanned=opened("192.168.1.50", 631, 9100),
-        services=[announced(uuid=UUID)],
+        scanned=one_host("192.168.1.50", 631, 9100),
+        services=[announcement(uuid=UUID)],
     )
     by_uuid = replace(QUEUE, uuid=UUID)
     raw = replace(QUEUE, id="raw", port=9100)
@@ -401,25 +406,25 @@ def test_matches_list_the_printers_of_each_endpoint():
 
 
 def test_a_device_with_ipv4_and_ipv6_addresses_is_one_device():
-    service = replace(announced(uuid=UUID), addresses=("192.168.1.50", "fd00::50"))
+    service = replace(announcement(uuid=UUID), addresses=("192.168.1.50", "fd00::50"))
     hosts = [host("192.168.1.50", MAC, opened=(631,)), host("fd00::50", MAC)]
     observed = correlate(scanned=hosts, services=[service])
-    result = judge(replace(NAMED, uuid=UUID), observed)
+    result = match_one(replace(NAMED, uuid=UUID), observed)
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
 
 
 @pytest.mark.parametrize("uuid", [UUID, None])
 def test_a_printer_that_announces_only_a_link_local_address_is_reachable(uuid: str | None):
-    service = replace(announced(uuid=uuid), addresses=("fe80::21b:a9ff:fe12:3456",))
+    service = replace(announcement(uuid=uuid), addresses=("fe80::21b:a9ff:fe12:3456",))
     stale = replace(host("192.168.1.50", MAC, silent=(631,)), is_confirmed=False)
     for before in ((), (stale,)):  # the printer had another address before
         hosts = [*before, host("192.168.1.61", MAC, opened=(631,))]
         observed = correlate(scanned=hosts, services=[service], scanned_networks=LAN)
         by_name = replace(NAMED, dns_sd_name="Kitchen", dns_sd_type="_ipp._tcp", uuid=UUID)
-        result = judge(by_name, observed)
+        result = match_one(by_name, observed)
         assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.61:631")
         assert "Moved to 192.168.1.61:631" in str(
-            judge(replace(QUEUE, mac_address=MAC, uuid=UUID), observed).reason
+            match_one(replace(QUEUE, mac_address=MAC, uuid=UUID), observed).reason
         )
 
 
@@ -429,19 +434,19 @@ def test_many_addresses_with_the_same_mac_are_not_one_device():
         for number in range(1, 255)
     ]
     observed = correlate(scanned=hosts, scanned_networks=LAN)
-    assert judge(QUEUE, observed).matched_endpoint == "192.168.1.50:631"
+    assert match_one(QUEUE, observed).matched_endpoint == "192.168.1.50:631"
     by_mac = replace(NAMED, mac_address=MAC)
-    assert judge(by_mac, observed).matched_endpoint == "192.168.1.50:631"
+    assert match_one(by_mac, observed).matched_endpoint == "192.168.1.50:631"
 
 
 def test_the_best_open_port_is_matched_for_a_printer_without_a_port():
-    observed = correlate(scanned=opened("192.168.1.50", 80, 515, 9100))
+    observed = correlate(scanned=one_host("192.168.1.50", 80, 515, 9100))
     printer = replace(QUEUE, port=None, queue=None)
-    assert judge(printer, observed).matched_endpoint == "192.168.1.50:9100"
-    raw = correlate(scanned=opened("192.168.1.50", 80, 9103))
-    assert judge(printer, raw).matched_endpoint == "192.168.1.50:9103"
-    only_web = correlate(scanned=opened("192.168.1.50", 80))
-    result = judge(printer, only_web)
+    assert match_one(printer, observed).matched_endpoint == "192.168.1.50:9100"
+    raw = correlate(scanned=one_host("192.168.1.50", 80, 9103))
+    assert match_one(printer, raw).matched_endpoint == "192.168.1.50:9103"
+    only_web = correlate(scanned=one_host("192.168.1.50", 80))
+    result = match_one(printer, only_web)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert "no print port was found" in (result.reason or "")
 
@@ -502,7 +507,7 @@ observed_networks = st.builds(
     ),
     services=st.lists(
         st.builds(
-            lambda a, p, n, u: announced(a, port=p, name=n, uuid=u, model="HP LaserJet"),
+            lambda a, p, n, u: announcement(a, port=p, name=n, uuid=u, model="HP LaserJet"),
             addresses,
             ports,
             st.sampled_from(["Kitchen", "Bar"]),
@@ -531,32 +536,35 @@ def test_every_printer_has_a_reason_and_every_match_has_an_observed_port(
 
 
 def test_a_host_that_answers_is_preferred_to_an_announced_host():
-    announcements = [announced("192.168.1.66", uuid=UUID), announced("192.168.1.50", uuid=UUID)]
+    announcements = [
+        announcement("192.168.1.66", uuid=UUID),
+        announcement("192.168.1.50", uuid=UUID),
+    ]
     by_uuid = replace(NAMED, uuid=UUID)
     by_name = replace(NAMED, dns_sd_name="Kitchen")
-    contacts = opened("192.168.1.50", 631)
+    contacts = one_host("192.168.1.50", 631)
     for printer in (by_uuid, by_name):
-        result = judge(printer, correlate(services=announcements, scanned=contacts))
+        result = match_one(printer, correlate(services=announcements, scanned=contacts))
         assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
-        without = judge(printer, correlate(services=announcements))
-        assert "mbiguous between" in (without.reason or "")
+        without = match_one(printer, correlate(services=announcements))
+        assert "ambiguous between" in (without.reason or "").lower()
 
 
 def test_a_uuid_from_ipp_takes_precedence_over_an_announced_uuid():
     announcements = [
-        announced("192.168.1.66", port=80, uuid=UUID),
-        announced("192.168.1.50", uuid=UUID),
+        announcement("192.168.1.66", port=80, uuid=UUID),
+        announcement("192.168.1.50", uuid=UUID),
     ]
     observed = correlate(
         services=announcements,
-        scanned=[*opened("192.168.1.66", 80), *opened("192.168.1.50", 631)],
+        scanned=[*one_host("192.168.1.66", 80), *one_host("192.168.1.50", 631)],
         evidence=[Evidence("192.168.1.50", 631, uuid=UUID)],
     )
-    assert judge(replace(NAMED, uuid=UUID), observed).matched_endpoint == "192.168.1.50:631"
+    assert match_one(replace(NAMED, uuid=UUID), observed).matched_endpoint == "192.168.1.50:631"
 
 
 def test_the_mac_of_a_host_takes_precedence_over_a_mac_in_a_host_name():
-    false_announcement = announced("192.168.1.66", host="BRN001ba9123456.local")
+    false_announcement = announcement("192.168.1.66", host="BRN001ba9123456.local")
     observed = correlate(
         services=[false_announcement],
         scanned=[
@@ -564,19 +572,21 @@ def test_the_mac_of_a_host_takes_precedence_over_a_mac_in_a_host_name():
             host("192.168.1.66", "02:00:00:00:00:66", opened=(631,)),
         ],
     )
-    assert judge(replace(NAMED, mac_address=MAC), observed).matched_endpoint == "192.168.1.50:631"
+    assert (
+        match_one(replace(NAMED, mac_address=MAC), observed).matched_endpoint == "192.168.1.50:631"
+    )
 
 
 def test_a_uuid_announced_by_another_host_is_no_evidence():
     false_announcement = replace(
-        announced("192.168.1.70", port=80, uuid=UUID, name="X"), is_hearsay=True
+        announcement("192.168.1.70", port=80, uuid=UUID, name="X"), is_hearsay=True
     )
-    own = announced("192.168.1.50", uuid=UUID)
-    contacts = [*opened("192.168.1.70", 80), *opened("192.168.1.50", 631)]
+    own = announcement("192.168.1.50", uuid=UUID)
+    contacts = [*one_host("192.168.1.70", 80), *one_host("192.168.1.50", 631)]
     evidence_list = [Evidence("192.168.1.50", 631, uuid=UUID)]
     printer = replace(NAMED, uuid=UUID)
     for observed in (
         correlate(services=[false_announcement, own], scanned=contacts),
         correlate(services=[false_announcement], scanned=contacts, evidence=evidence_list),
     ):
-        assert judge(printer, observed).matched_endpoint == "192.168.1.50:631"
+        assert match_one(printer, observed).matched_endpoint == "192.168.1.50:631"

@@ -42,7 +42,7 @@ def queue(
     return with_literal_addresses([printer])[0]
 
 
-def scanned(
+def scanned_host(
     address: str, mac: str | None = None, *opened: int, refused: tuple[int, ...] = ()
 ) -> ScannedHost:
     return ScannedHost(address, mac_address=mac, open_ports=opened, refused_ports=refused)
@@ -89,7 +89,7 @@ STAR = UsbPrinter(
 
 
 @pytest.mark.parametrize("model", [None, "Local Raw Printer", "Star TSP100 Cutter", "Bar till"])
-def test_usb_queue_is_matched_by_the_model_in_its_uri_whatever_its_driver(model: str | None):
+def test_usb_queue_is_matched_by_the_model_in_its_uri_with_any_driver(model: str | None):
     result = match_usb_printer(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
     assert result.status == "reachable"
     without_id = replace(STAR, device_id="", model="TSP143 (STR_T-001)")
@@ -107,7 +107,7 @@ def test_a_usb_printer_is_matched_by_the_serial_number_in_its_device_id():
 
 
 @pytest.mark.parametrize("serial", ["00000000", "000001", "0.00", "123456789", "XXXXXX"])
-def test_a_placeholder_is_no_serial_number(serial: str):
+def test_a_placeholder_is_not_used_as_a_serial_number(serial: str):
     uris = [f"usb://POS/Printer80?serial={serial}", f"usb://POS/Printer58?serial={serial}"]
     known = [queue(uri, name) for uri, name in zip(uris, "ab", strict=True)]
     printer80 = UsbPrinter("1-1", "POS", "Printer80", serial, path="/dev/usb/lp0")
@@ -146,7 +146,7 @@ def test_a_queue_of_ipp_usb_is_a_usb_printer(uri: str):
 def test_a_hint_never_names_the_printer_of_another_queue():
     kitchen = queue("socket://192.168.1.50", info="Kitchen")
     bar = queue("socket://192.168.1.61", "bar", "Bar")
-    hosts = (scanned("192.168.1.61", OTHER_MAC, 631, 9100),)
+    hosts = (scanned_host("192.168.1.61", OTHER_MAC, 631, 9100),)
     services = (announcement("192.168.1.61", "Kitchen", ty="Epson TM-m30"),)
     result, other_result = match_printers(kitchen, bar, hosts=hosts, services=services)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
@@ -163,7 +163,7 @@ def test_a_uuid_that_two_printers_share_does_not_show_that_a_printer_has_moved()
     result, other_result = match_printers(
         kitchen,
         bar,
-        hosts=(scanned("192.168.1.61", OTHER_MAC, 631),),
+        hosts=(scanned_host("192.168.1.61", OTHER_MAC, 631),),
         services=(announcement("192.168.1.61", "Bar", uuid=UUID),),
     )
     assert (result.matched_endpoint, other_result.status) == (None, "reachable")
@@ -176,7 +176,10 @@ def test_a_hint_never_names_a_device_at_the_address_of_another_queue():
     """
     lost = queue("socket://192.168.1.55", "lost")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
-    hosts = (scanned("192.168.1.61", None, 631, 9100), scanned("192.168.1.50", None, 631, 9100))
+    hosts = (
+        scanned_host("192.168.1.61", None, 631, 9100),
+        scanned_host("192.168.1.50", None, 631, 9100),
+    )
     other = queue("socket://192.168.1.50", "other")
     services = (announcement("192.168.1.50", "X", uuid=UUID),)
     result, *_ = match_printers(lost, bar, other, hosts=hosts, services=services)
@@ -191,7 +194,7 @@ def test_a_queue_that_is_set_up_at_the_new_address_of_a_printer_is_reachable():
     result, other_result = match_printers(
         kitchen,
         bar,
-        hosts=(scanned("192.168.1.61", MAC, 631, 9100),),
+        hosts=(scanned_host("192.168.1.61", MAC, 631, 9100),),
         services=(announcement("192.168.1.61", "K", uuid=UUID),),
     )
     assert result.matched_endpoint == "192.168.1.61:631"
@@ -202,16 +205,16 @@ def test_a_queue_that_is_set_up_at_the_new_address_of_a_printer_is_reachable():
     assert other_result.status == "reachable"
 
 
-def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
+def test_a_printer_that_answers_has_not_moved_although_its_uuid_is_announced_elsewhere():
     """Some makers give many devices the same UUID. Only a MAC address is unique."""
     known = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}")
-    hosts = (scanned("192.168.1.50", None, 631), scanned("192.168.1.61", OTHER_MAC, 631))
+    hosts = (scanned_host("192.168.1.50", None, 631), scanned_host("192.168.1.61", OTHER_MAC, 631))
     (result,) = match_printers(
         known, hosts=hosts, services=(announcement("192.168.1.61", "K", uuid=UUID),)
     )
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     bar = queue("socket://192.168.1.61", "bar")
-    opened = (hosts[0], scanned("192.168.1.61", OTHER_MAC, 631, 9100))
+    opened = (hosts[0], scanned_host("192.168.1.61", OTHER_MAC, 631, 9100))
     services = (announcement("192.168.1.61", "K", uuid=UUID),)
     _, other_result = match_printers(known, bar, hosts=opened, services=services)
     assert other_result.status == "reachable"
@@ -229,7 +232,7 @@ def test_the_uuid_in_an_ipp_answer_hints_at_a_printer_whose_name_is_not_announce
     known = queue(f"dnssd://Kitchen%20Printer._ipp._tcp.local/?uuid={UUID}")
     (result,) = match_printers(
         known,
-        hosts=(scanned("192.168.1.61", OTHER_MAC, 631, 9100),),
+        hosts=(scanned_host("192.168.1.61", OTHER_MAC, 631, 9100),),
         evidence=(Evidence("192.168.1.61", 631, uuid=UUID),),
     )
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
@@ -263,7 +266,7 @@ def test_a_printer_is_reported_as_reachable_unless_it_is_of_another_model(
 ):
     (result,) = match_printers(
         queue("socket://192.168.1.50", model=model),
-        hosts=(scanned("192.168.1.50", MAC, 631, 9100),),
+        hosts=(scanned_host("192.168.1.50", MAC, 631, 9100),),
         services=(announcement("192.168.1.50", "X", ty=announced_model),),
     )
     assert result.status == ("unknown" if is_other else "reachable"), result.reason
@@ -275,7 +278,7 @@ def test_a_device_is_unknown_if_its_mac_differs_from_the_mac_in_the_host_name(
     mac: str, status: str
 ):
     known = replace(queue("socket://hp7fe558.lan"), addresses=("192.168.1.50",))
-    (result,) = match_printers(known, hosts=(scanned("192.168.1.50", mac, 9100),))
+    (result,) = match_printers(known, hosts=(scanned_host("192.168.1.50", mac, 9100),))
     assert result.status == status
     assert ("its MAC differs" in (result.reason or "")) is (status == "unknown")
 
@@ -283,7 +286,7 @@ def test_a_device_is_unknown_if_its_mac_differs_from_the_mac_in_the_host_name(
 def test_the_device_that_now_has_the_address_is_named():
     (result,) = match_printers(
         queue("socket://192.168.1.50"),
-        hosts=(scanned("192.168.1.50", MAC, 8008, refused=(9100,)),),
+        hosts=(scanned_host("192.168.1.50", MAC, 8008, refused=(9100,)),),
         services=(
             announcement("192.168.1.50", "Lounge", type_="_googlecast._tcp", md="Chromecast"),
         ),
@@ -299,7 +302,7 @@ def test_the_device_that_now_has_the_address_is_named():
 
 
 def test_cable_and_wifi_of_one_printer_are_one_device():
-    hosts = (scanned("192.168.1.50", MAC, 631), scanned("192.168.1.51", OTHER_MAC, 631))
+    hosts = (scanned_host("192.168.1.50", MAC, 631), scanned_host("192.168.1.51", OTHER_MAC, 631))
     services = tuple(
         announcement(address, "Kitchen", "kitchen.local", uuid=UUID)
         for address in ("192.168.1.50", "192.168.1.51")
@@ -309,14 +312,14 @@ def test_cable_and_wifi_of_one_printer_are_one_device():
     )
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     by_wifi = queue(f"ipp://192.168.1.51/ipp/print?uuid={UUID}")
-    off = (hosts[0], scanned("192.168.1.51", OTHER_MAC))
+    off = (hosts[0], scanned_host("192.168.1.51", OTHER_MAC))
     for seen, status in ((hosts, "reachable"), (off, "unknown")):
         (result,) = match_printers(by_wifi, hosts=seen, services=services)
         assert (result.status, result.matched_endpoint) == (status, "192.168.1.51:631")
 
 
 def test_the_order_of_scanned_hosts_does_not_change_the_matched_address():
-    hosts = (scanned("192.168.1.51", OTHER_MAC, 631), scanned("192.168.1.50", MAC, 631))
+    hosts = (scanned_host("192.168.1.51", OTHER_MAC, 631), scanned_host("192.168.1.50", MAC, 631))
     services = tuple(
         announcement(host.address, "Kitchen", "kitchen.local", uuid=UUID) for host in hosts
     )
@@ -331,7 +334,7 @@ def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: st
     """An AirPrint relay announces a name of its own. CUPS resolves only the name in the URI of the
     queue.
     """
-    hosts = (scanned("192.168.1.50", mac, 631), scanned("192.168.1.61", OTHER_MAC, 631))
+    hosts = (scanned_host("192.168.1.50", mac, 631), scanned_host("192.168.1.61", OTHER_MAC, 631))
     services = (
         announcement("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),
         announcement("192.168.1.50", "Kitchen", "kitchen.local", uuid=UUID),
@@ -351,7 +354,7 @@ def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: st
 # ------------------------------------------------------------------ the queue's own path
 
 
-def test_a_queue_that_its_server_does_not_have_is_missing():
+def test_a_queue_that_its_server_does_not_have_is_reported_as_missing():
     evidence = (
         Evidence("192.168.1.5", 631, queue="printers/GONE", is_missing=True),
         Evidence("192.168.1.5", 631, queue="printers/bar", uuid=UUID, state="idle"),
@@ -359,7 +362,7 @@ def test_a_queue_that_its_server_does_not_have_is_missing():
     gone, bar = match_printers(
         queue("ipp://192.168.1.5/printers/GONE", "gone"),
         queue("ipp://192.168.1.5/printers/bar", "bar"),
-        hosts=(scanned("192.168.1.5", MAC, 631),),
+        hosts=(scanned_host("192.168.1.5", MAC, 631),),
         evidence=evidence,
     )
     assert (gone.status, bar.status) == ("unreachable", "reachable")
@@ -375,7 +378,7 @@ def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
         announcement("192.168.1.5", "Till @ server", rp="printers/till", **{"printer-state": "3"}),
     )
     known = [queue(f"ipp://192.168.1.5/printers/{name}", name) for name in ("bar", "till")]
-    hosts = (scanned("192.168.1.5", MAC, 631),)
+    hosts = (scanned_host("192.168.1.5", MAC, 631),)
     bar, till = match_printers(*known, hosts=hosts, services=services)
     assert (bar.reason or "").endswith("the printer reports that it is stopped")
     assert "stopped" not in (till.reason or "")
@@ -410,7 +413,7 @@ def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
 def test_a_printer_is_matched_for_each_form_of_device_uri(uri: str, mac: str, host: str, name: str):
     (result,) = match_printers(
         queue(uri),
-        hosts=(scanned("192.168.1.50", mac, 515, 631, 9100),),
+        hosts=(scanned_host("192.168.1.50", mac, 515, 631, 9100),),
         services=(announcement("192.168.1.50", name, host),),
     )
     assert result.status == "reachable", result.reason
@@ -428,7 +431,7 @@ def test_a_printer_is_matched_for_each_form_of_device_uri(uri: str, mac: str, ho
 def test_a_printer_whose_name_does_not_resolve_is_unreachable_although_its_mac_was_seen(
     uri: str, mac: str
 ):
-    hosts = (scanned("192.168.1.50", mac, 515, 631, 9100),)
+    hosts = (scanned_host("192.168.1.50", mac, 515, 631, 9100),)
     (result,) = match_printers(queue(uri), hosts=hosts)
     assert result.status == "unreachable"
     name = queue(uri).host
@@ -497,12 +500,12 @@ def test_unreachable_address_is_not_recommended(uri: str, address: str, why: str
         ("(KPDL)", "Kyocera ECOSYS M2540dn"),
     ],
 )
-def test_the_reason_of_an_unreachable_queue_has_a_hint_whatever_its_driver(
+def test_the_reason_of_an_unreachable_queue_has_a_hint_with_any_driver(
     model: str, announced_model: str
 ):
     (result,) = match_printers(
         queue("socket://192.168.1.50", model=model),
-        hosts=(scanned("192.168.1.77", MAC, 631, 9100),),
+        hosts=(scanned_host("192.168.1.77", MAC, 631, 9100),),
         services=(announcement("192.168.1.77", "X", ty=announced_model),),
     )
     assert (result.status, result.matched_endpoint) == ("unreachable", None)

@@ -1,7 +1,7 @@
 """Generates venues whose true state is known: devices, names, queues, and what changes over time.
 
 The truth of a queue is what CUPS would do: resolve the device URI, connect, print. It is computed
-from the venue alone, without the product's matching. `Venue.observed` returns what the collector
+from the venue alone, without the product's matching. `Venue.observe` returns what the collector
 would observe in the venue.
 """
 
@@ -83,7 +83,7 @@ class Device:
         links: Its interfaces.
         services: Maps each DNS-SD type to a port.
         is_gone: Another printer has replaced the device, which stays off.
-        announces_both: One interface announces the addresses of all interfaces.
+        announces_all: Its first interface announces the addresses of all its interfaces.
         is_hidden: The device is behind a Wi-Fi repeater, which replaces the device's MAC with its
             own.
         relayed: The printer whose UUID this relay announces. A relay is a computer that offers the
@@ -108,7 +108,7 @@ class Device:
     model: str | None = None
     has_mdns: bool = True
     answers_ipp: bool = True
-    announces_both: bool = False
+    announces_all: bool = False
     is_hidden: bool = False
     ipv6: tuple[str, ...] = ()
     relayed: "Device | None" = None
@@ -121,7 +121,7 @@ class Device:
         return [*up, *(self.ipv6 if up else ())]
 
     @property
-    def announced(self) -> list[str]:
+    def announced_addresses(self) -> list[str]:
         up = [link for link in self.links if link.is_up]
         has_only_link_local = self.announces_link_local and up and not self.is_hidden
         return [_link_local(up[0].mac)] if has_only_link_local else self.addresses
@@ -157,7 +157,7 @@ class Queue:
     uuid: str | None = None
     path: str = ""
 
-    def known(self) -> KnownPrinter:
+    def known_printer(self) -> KnownPrinter:
         printer = queue_printer(self.name, "", self.uri, None)
         assert printer is not None
         return with_literal_addresses([printer])[0]
@@ -185,7 +185,7 @@ class Venue:
         self.dns: dict[str, str] = {}
         self.dns_state: Literal["good", "slow", "dead"] = "good"
         self.repeater_mac = "0e:00:00:00:0f:01"
-        self._next = {LAN: 20, VLAN: 20}
+        self._last_number = {LAN: 20, VLAN: 20}
         self._populate()
 
     # ------------------------------------------------------------------ devices
@@ -194,8 +194,8 @@ class Venue:
         return self.random.randrange(100) < percent
 
     def _address(self, net: str = LAN) -> str:
-        self._next[net] += 1
-        return f"{net}.{self._next[net]}"
+        self._last_number[net] += 1
+        return f"{net}.{self._last_number[net]}"
 
     def _mac(self, number: int, link: int = 0) -> str:
         return f"00:1b:a9:{link:02x}:01:{number:02x}"
@@ -244,14 +244,15 @@ class Venue:
             model=self.random.choice(MODELS),
             has_mdns=self._chance(75),
             answers_ipp=self._chance(60),
-            announces_both=self._chance(50),
+            announces_all=self._chance(50),
         )
         if self._chance(15):
             device.ports, device.services = SERVER_PORTS, {"_ipp._tcp": 631}
             device.path, device.serial, device.answers_ipp = f"printers/q{number}", None, True
         if net == LAN and self._chance(30):
             device.ipv6 = (f"{ULA}::{number + 0x100:x}", _eui64(links[0].mac))
-        device.announces_link_local = net == LAN and len(links) == 1 and number % 5 < 2
+        has_one_address = net == LAN and len(links) == 1
+        device.announces_link_local = has_one_address and number % 5 < 2  # two of five devices
         self.devices.append(device)
         if self._chance(80):
             # The default host name of a Brother printer contains the MAC of its wired interface.
@@ -385,6 +386,7 @@ class Venue:
             device.is_gone = True
 
     def _swap(self) -> None:
+        """Swap the addresses of two printers."""
         candidates = (
             device for device in self.devices if not device.is_gone and not device.is_in_vlan
         )
@@ -396,16 +398,19 @@ class Venue:
 
     # ------------------------------------------------------------------ what CUPS does
 
-    def at(self, address: str) -> Device | None:
+    def device_at(self, address: str) -> Device | None:
         """Return the device that has or announces an address, None if no device does."""
         on = (device for device in self.devices if device.is_on)
-        candidates = (device for device in on if address in (*device.addresses, *device.announced))
+        candidates = (
+            device for device in on if address in (*device.addresses, *device.announced_addresses)
+        )
         return next(candidates, None)
 
     def truth(self, queue: Queue) -> Truth:
+        """Return what CUPS would do with a job of ``queue``."""
         endpoints = self._resolve(queue)
         for address, port in endpoints:
-            device = self.at(address)
+            device = self.device_at(address)
             if device is not None and port in device.ports:
                 if queue.path and device.is_server and queue.path != device.path:
                     return Truth(tuple(a for a, _ in endpoints))  # the server has no such queue
@@ -420,12 +425,12 @@ class Venue:
         if queue.kind == "local":
             host = queue.target.removesuffix(".local")
             devices = (d for d in self._announcing() if d.host.lower() == host)
-            return [(a, queue.port) for d in devices for a in d.announced]
+            return [(a, queue.port) for d in devices for a in d.announced_addresses]
         return [
             (address, device.services[queue.service])
             for device in self._announcing()
             if queue.service in device.services and self._has_name(queue, device)
-            for address in device.announced
+            for address in device.announced_addresses
         ]
 
     def _has_name(self, queue: Queue, device: Device) -> bool:
@@ -447,13 +452,13 @@ class Venue:
 
     # ------------------------------------------------------------------ what the collector observes
 
-    def known(self, learned: dict[str, LearnedPrinter]) -> list[KnownPrinter]:
+    def known_printers(self, learned: dict[str, LearnedPrinter]) -> list[KnownPrinter]:
         """Return the printers of this machine, with resolved names and learned identities."""
 
         def resolve(name: str) -> tuple[str, ...]:
             return self._dns(name)
 
-        known = [queue.known() for queue in self.queues]
+        known = [queue.known_printer() for queue in self.queues]
         took_s = LOOKUP_SLOW_S if self.dns_state != "good" else 0.0
         return [
             replace(host, learned=learned.get(host.id), lookup_s=took_s if host.host else 0.0)
@@ -461,12 +466,13 @@ class Venue:
         ]
 
     def mac(self, device: Device, link: Link) -> str | None:
-        """Return the MAC that this machine observes."""
+        """Return the MAC that this machine observes, None for a device in the VLAN."""
         if device.is_in_vlan:
             return None
         return self.repeater_mac if device.is_hidden else link.mac
 
-    def observed(self, known: list[KnownPrinter]) -> Observations:
+    def observe(self, known: list[KnownPrinter]) -> Observations:
+        """Return what the collector would observe. ``known`` are the printers of this machine."""
         printer_ports = {(a, p.port) for p in known for a in p.addresses if p.port}
         scanned = list(self._scanned(printer_ports))
         macs = {host.address: host.mac_address for host in scanned if host.mac_address}
@@ -499,14 +505,14 @@ class Venue:
                 tried = {*PORTS} if address in links and not device.is_in_vlan else set()
                 tried |= {port for a, port in printer_ports if a == address}
                 closed = tuple(sorted(tried - {*device.ports}))
-                is_dropping = device.kind == "telephone"
+                drops_packets = device.kind == "telephone"
                 link = links.get(address, device.links[0])
                 yield ScannedHost(
                     address,
                     mac_address=self.mac(device, link),
                     open_ports=tuple(sorted(tried & {*device.ports})),
-                    refused_ports=() if is_dropping else closed,
-                    silent_ports=closed if is_dropping else (),
+                    refused_ports=() if drops_packets else closed,
+                    silent_ports=closed if drops_packets else (),
                 )
 
     def _services(self) -> Iterator[MdnsService]:
@@ -514,17 +520,17 @@ class Venue:
             txt = (("rp", device.path), ("ty", device.model or ""))
             txt += (("uuid", device.uuid),) if device.uuid else ()
             up = [link.ipv4 for link in device.links if link.is_up]
-            is_link_local = device.announced != device.addresses
-            for address in up[:1] if device.announces_both or is_link_local else up:
-                own = (*up, *device.ipv6) if device.announces_both else (address, *device.ipv6)
-                own = tuple(device.announced) if is_link_local else own
+            is_link_local = device.announced_addresses != device.addresses
+            for address in up[:1] if device.announces_all or is_link_local else up:
+                announced = (*(up if device.announces_all else (address,)), *device.ipv6)
+                announced = tuple(device.announced_addresses) if is_link_local else announced
                 for service_type, port in device.services.items():
                     host = f"{device.host}.local"
                     yield MdnsService(
                         device.instance,
                         service_type,
                         host,
-                        own,
+                        announced,
                         port,
                         txt,
                         "eth0",
@@ -551,7 +557,7 @@ class Venue:
 
 
 def _eui64(mac: str) -> str:
-    return f"{GUA}::{_interface_identifier(mac)}".replace("::", ":0:", 1)
+    return f"{GUA}:0:{_interface_identifier(mac)}"
 
 
 def _link_local(mac: str) -> str:

@@ -5,19 +5,27 @@ import struct
 import threading
 from collections.abc import Sequence
 
-PTR, TXT, SRV, A = 12, 16, 33, 1
+PTR, TXT, SRV, A, AAAA = 12, 16, 33, 1, 28
 
 
 def name(*labels: str | bytes) -> bytes:
+    """Return an encoded domain name."""
     encoded = [label.encode() if isinstance(label, str) else label for label in labels]
     return b"".join(bytes([len(label)]) + label for label in encoded) + b"\0"
 
 
+def srv_question(label: str) -> bytes:
+    """Return the question for the SRV record of an IPP service, without the class."""
+    return name(label, "_ipp", "_tcp", "local") + struct.pack("!H", SRV)
+
+
 def record(owner: bytes, record_type: int, data: bytes, ttl: int = 120) -> bytes:
+    """Return an encoded resource record of the class IN."""
     return owner + struct.pack("!HHIH", record_type, 1, ttl, len(data)) + data
 
 
 def response(*records: bytes) -> bytes:
+    """Return a response with these answers."""
     return struct.pack("!6H", 0, 0x8400, 0, len(records), 0, 0) + b"".join(records)
 
 
@@ -46,8 +54,11 @@ class Responder:
     """Answers mDNS queries on loopback, from its own thread."""
 
     def __init__(self, answers: dict[bytes, Sequence[bytes]]) -> None:
-        """Create a responder. ``answers`` maps bytes to the packets that it sends for a query that
-        contains these bytes.
+        """Create a responder.
+
+        Args:
+            answers: Maps a part of a query to the packets that the responder sends for each query
+                with this part.
         """
         self.questions: list[bytes] = []
         self.query_received = threading.Semaphore(0)

@@ -21,10 +21,10 @@ from collectors.network.mdns.announced import (
 )
 from collectors.network.observations import KnownPrinter, MdnsService, PrinterIdentifiers
 
-HONEST, OTHER, LIAR = "192.168.1.9", "192.168.1.10", "192.168.1.66"
-LIAR_MAC = "02:00:00:00:00:66"
+HONEST, OTHER, FORGER = "192.168.1.9", "192.168.1.10", "192.168.1.66"
+FORGER_MAC = "02:00:00:00:00:66"
 LINK = LinkLayer(
-    {HONEST: "02:00:00:00:00:09", OTHER: "02:00:00:00:00:10", LIAR: LIAR_MAC},
+    {HONEST: "02:00:00:00:00:09", OTHER: "02:00:00:00:00:10", FORGER: FORGER_MAC},
     networks=(ipaddress.ip_network("192.168.1.0/24"),),
 )
 
@@ -40,6 +40,7 @@ KITCHEN = service("Kitchen", HONEST, HONEST)
 
 
 def listed_services(result: ServiceSelection) -> set[tuple[str, str]]:
+    """Return the instance and each address of the listed services."""
     return {
         (announced_service.instance, address)
         for announced_service in result.services
@@ -61,25 +62,25 @@ def test_own_announcements_of_devices_are_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    "lie",
+    "forged",
     [
-        service("Kitchen", LIAR, OTHER),
-        service("KITCHEN", LIAR, "10.9.9.9"),
-        service("Lie", LIAR, HONEST),
+        service("Kitchen", FORGER, OTHER),
+        service("KITCHEN", FORGER, "10.9.9.9"),
+        service("Forged", FORGER, HONEST),
     ],
 )
 def test_an_announcement_that_contradicts_the_device_itself_is_left_out(
-    lie: MdnsService,
+    forged: MdnsService,
 ) -> None:
-    result = select(lie, KITCHEN)
+    result = select(forged, KITCHEN)
     assert result.services == (KITCHEN,)
     (text,) = result.limitations
-    assert text.startswith(f"192.168.1.66 (MAC {LIAR_MAC}) announced 1 services that other")
+    assert text.startswith(f"192.168.1.66 (MAC {FORGER_MAC}) announced 1 services that other")
 
 
 def test_a_service_of_the_same_name_by_another_announcer_is_listed_separately() -> None:
-    result = select(service("Kitchen", LIAR, LIAR, HONEST), KITCHEN)
-    assert listed_services(result) == {("Kitchen", LIAR), ("Kitchen", HONEST)}
+    result = select(service("Kitchen", FORGER, FORGER, HONEST), KITCHEN)
+    assert listed_services(result) == {("Kitchen", FORGER), ("Kitchen", HONEST)}
     assert [
         announced_service
         for announced_service in result.services
@@ -103,8 +104,8 @@ def test_addresses_with_the_same_mac_belong_to_one_device() -> None:
 
 
 def test_announcements_for_other_hosts_are_ignored_behind_proxy_arp() -> None:
-    link = LinkLayer({f"192.168.1.{n}": LIAR_MAC for n in range(1, 80)}, (), LINK.networks)
-    result = select(service("Kitchen", LIAR, OTHER), KITCHEN, link=link)
+    link = LinkLayer({f"192.168.1.{n}": FORGER_MAC for n in range(1, 80)}, (), LINK.networks)
+    result = select(service("Kitchen", FORGER, OTHER), KITCHEN, link=link)
     assert result.services == (KITCHEN,)
 
 
@@ -116,46 +117,48 @@ def test_addresses_of_other_networks_are_left_out_beside_a_local_address() -> No
 
 
 def test_services_of_one_announcer_are_bounded_and_reported() -> None:
-    lies = [service(f"Lie {n}", LIAR, LIAR, port=n + 1) for n in range(2048)]
-    result = select(*lies, KITCHEN)
+    forged = [service(f"Forged {n}", FORGER, FORGER, port=n + 1) for n in range(2048)]
+    result = select(*forged, KITCHEN)
     assert SERVICES_PER_HOST_MAX == 64
     assert result.limitations == (
-        f"192.168.1.66 (MAC {LIAR_MAC}) announced 2,048 services: 64 are listed",
+        f"192.168.1.66 (MAC {FORGER_MAC}) announced 2,048 services: 64 are listed",
     )
     assert ("Kitchen", HONEST) in listed_services(result)
     assert result.is_cut
 
 
 def test_services_and_hosts_of_one_announcer_are_bounded() -> None:
-    lies = [service(f"Lie {n}", LIAR, f"10.0.{n // 8}.{n % 250}") for n in range(2048)]
-    result = select(*lies)
+    forged = [service(f"Forged {n}", FORGER, f"10.0.{n // 8}.{n % 250}") for n in range(2048)]
+    result = select(*forged)
     assert len({address for _, address in listed_services(result)}) == HOSTS_PER_ANNOUNCER_MAX
-    many = [service(f"Lie {n}", LIAR, f"10.0.0.{n % 60}", port=n + 1) for n in range(2048)]
+    many = [service(f"Forged {n}", FORGER, f"10.0.0.{n % 60}", port=n + 1) for n in range(2048)]
     assert len(listed_services(select(*many))) == SERVICES_PER_ANNOUNCER_MAX
 
 
 def test_announcements_of_others_do_not_displace_services_of_the_device_itself() -> None:
-    lies = [service(f"Lie {n}", LIAR, HONEST, port=2000 + n) for n in range(500)]
+    forged = [service(f"Forged {n}", FORGER, HONEST, port=2000 + n) for n in range(500)]
     own = [service(f"Queue {n}", HONEST, HONEST, port=1 + n) for n in range(40)]
-    assert {(f"Queue {n}", HONEST) for n in range(40)} <= listed_services(select(*lies, *own))
+    assert {(f"Queue {n}", HONEST) for n in range(40)} <= listed_services(select(*forged, *own))
 
 
 def test_all_announcers_share_the_limit_of_listed_services() -> None:
-    lies = [
-        service(f"Lie {source} {n}", source, *(f"10.{k}.{number}.{n % 8}" for k in range(8)))
+    forged = [
+        service(f"Forged {source} {n}", source, *(f"10.{k}.{number}.{n % 8}" for k in range(8)))
         for number in range(200)
         for source in (f"192.168.1.{number}",)
         for n in range(8)
     ]
-    result = select(*lies, service("Late", "192.168.1.250", "192.168.1.250"), link=LinkLayer())
+    result = select(*forged, service("Late", "192.168.1.250", "192.168.1.250"), link=LinkLayer())
     assert len(listed_services(result)) == LISTED_MAX
     assert ("Late", "192.168.1.250") in listed_services(result)
 
 
 def test_addresses_that_answer_no_arp_are_one_announcer() -> None:
     sources = [f"192.168.1.{n}" for n in range(100, 200)]
-    lies = [service(f"Lie {source} {n}", source, source) for source in sources for n in range(4)]
-    result = select(*lies, KITCHEN, link=LinkLayer(LINK.macs, frozenset(sources), LINK.networks))
+    forged = [
+        service(f"Forged {source} {n}", source, source) for source in sources for n in range(4)
+    ]
+    result = select(*forged, KITCHEN, link=LinkLayer(LINK.macs, frozenset(sources), LINK.networks))
     assert len(listed_services(result)) <= HOSTS_PER_ANNOUNCER_MAX * 4 + 1
     assert result.limitations[0].startswith(
         "100 addresses at which no host answers ARP, such as 192.168.1.100, announced 400 services:"
@@ -168,52 +171,52 @@ def test_announcements_that_identify_known_printers_are_cut_last() -> None:
         KnownPrinter("a", "Front desk", "network", "config"),
         KnownPrinter("b", "B", "network", "cups", addresses=("10.3.3.3",)),
         KnownPrinter("c", "C", "network", "cups", uuid=uuid),
-        KnownPrinter("d", "D", "network", "cups", mac_address=LIAR_MAC),
+        KnownPrinter("d", "D", "network", "cups", mac_address=FORGER_MAC),
     )
-    lies = [service(f"Lie {n}", OTHER, f"10.0.0.{n % 64}", port=n + 1) for n in range(1000)]
+    forged = [service(f"Forged {n}", OTHER, f"10.0.0.{n % 64}", port=n + 1) for n in range(1000)]
     needed = [
         service("Front desk", OTHER, "10.3.3.1"),
         service("X", OTHER, "10.3.3.3"),
         service("Y", OTHER, "10.3.3.4", uuid=uuid.upper()),
-        service("Z", OTHER, LIAR),
+        service("Z", OTHER, FORGER),
     ]
-    kept = listed_services(select(*lies, *needed, identifiers=identifiers_of(printers)))
+    kept = listed_services(select(*forged, *needed, identifiers=identifiers_of(printers)))
     assert {
         (announced_service.instance, announced_service.addresses[0]) for announced_service in needed
     } <= kept
 
 
 def test_only_the_announcers_with_the_most_services_are_named() -> None:
-    lies = [
-        service(f"Lie {number} {n}", f"192.168.1.{number}", f"192.168.1.{number}", port=n + 1)
+    forged = [
+        service(f"Forged {number} {n}", f"192.168.1.{number}", f"192.168.1.{number}", port=n + 1)
         for number in range(20)
         for n in range(80)
     ]
-    result = select(*lies, link=LinkLayer())
+    result = select(*forged, link=LinkLayer())
     assert len(result.limitations) == ANNOUNCERS_NAMED_MAX + 1
     assert result.limitations[-1] == "12 more devices announced 960 services: 768 are listed"
 
 
-_LIES = st.lists(
+_FORGED = st.lists(
     st.builds(
-        lambda label, addresses, port: service(label, LIAR, *dict.fromkeys(addresses), port=port),
-        st.sampled_from(("Kitchen", "Bar", "Lie", "")),
-        st.lists(st.sampled_from((HONEST, OTHER, LIAR, "10.1.1.1", "fe80::1")), max_size=4),
+        lambda label, addresses, port: service(label, FORGER, *dict.fromkeys(addresses), port=port),
+        st.sampled_from(("Kitchen", "Bar", "Forged", "")),
+        st.lists(st.sampled_from((HONEST, OTHER, FORGER, "10.1.1.1", "fe80::1")), max_size=4),
         st.integers(0, 70_000),
     ),
     max_size=200,
 )
 
 
-@given(_LIES, st.booleans())
+@given(_FORGED, st.booleans())
 def test_hostile_announcements_do_not_change_honest_services(
-    lies: list[MdnsService], is_first: bool
+    forged: list[MdnsService], is_first: bool
 ) -> None:
     honest = (KITCHEN, service("Bar", OTHER, OTHER), service("Bar web", OTHER, OTHER, port=80))
-    result = select(*((*lies, *honest) if is_first else (*honest, *lies)))
+    result = select(*((*forged, *honest) if is_first else (*honest, *forged)))
     assert set(honest) <= set(result.services)
     for announced_service in result.services:
-        if announced_service.announcer == LIAR:
+        if announced_service.announcer == FORGER:
             assert (HONEST, 631) not in {
                 (a, announced_service.port) for a in announced_service.addresses
             }

@@ -3,6 +3,7 @@
 import errno
 import ipaddress
 import socket
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from tests.unit.collectors.network.mdns.mdns_answers import (
     response,
     service,
     service_records,
+    srv_question,
 )
 
 QUICK = QuerySchedule(
@@ -38,14 +40,14 @@ QUICK = QuerySchedule(
     resolve_interval_s=0.02,
     resolve_after_s=(0.0, 0.05),
 )
-# The question for IPP services: the name _ipp._tcp.local and the type PTR.
-IPP = b"\x04_ipp\x04_tcp\x05local\x00\x00\x0c"
+IPP = name("_ipp", "_tcp", "local") + struct.pack("!H", PTR)
+"""The question for IPP services, without the class."""
 LAN = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
 
 
 @dataclass
 class FakeRun:
-    """Records progress. Is cancelled only if ``cancelled`` is set."""
+    """Records progress. The run is cancelled only if ``cancelled`` is set."""
 
     cancelled: bool = False
     steps: list[tuple[str, int]] = field(default_factory=list)
@@ -138,14 +140,12 @@ def test_missing_records_are_queried_in_one_packet():
     for number in range(20):
         records = service_records(f"P{number}", "_ipp._tcp", 631, f"h{number}", "127.0.0.9")
         pointers.append(records[0])
-        rest[name(f"P{number}", "_ipp", "_tcp", "local") + b"\x00\x21"] = [response(*records[1:])]
+        rest[srv_question(f"P{number}")] = [response(*records[1:])]
     with Responder({IPP: [response(*pointers)], **rest}) as responder:
         result = browse_loopback(responder, schedule=replace(QUICK, resolve_after_s=(0.0, 60.0)))
     assert {announced_service.port for announced_service in result.services} == {631}
     assert len(result.services) == 20
-    srv_questions = [
-        q for q in responder.questions if name("P7", "_ipp", "_tcp", "local") + b"\0!" in q
-    ]
+    srv_questions = [q for q in responder.questions if srv_question("P7") in q]
     assert len(srv_questions) == 1
     assert len(responder.questions) < 12
 
@@ -156,9 +156,7 @@ def test_queries_for_unanswered_records_end():
         result = browse_loopback(responder)
     (ghost,) = result.services
     assert (ghost.port, ghost.addresses) == (0, ())
-    srv_questions = [
-        q for q in responder.questions if b"\x05Ghost\x04_ipp\x04_tcp\x05local\0\0!" in q
-    ]
+    srv_questions = [q for q in responder.questions if srv_question("Ghost") in q]
     assert len(srv_questions) == len(QUICK.resolve_after_s)
 
 
@@ -228,9 +226,7 @@ def test_missing_records_are_queried_again_after_a_loss():
             open_link=losing_link_to(responder),
             schedule=QUICK,
         )
-    srv_questions = [
-        q for q in responder.questions if b"\x05Ghost\x04_ipp\x04_tcp\x05local\0\0!" in q
-    ]
+    srv_questions = [q for q in responder.questions if srv_question("Ghost") in q]
     assert len(srv_questions) > len(QUICK.resolve_after_s)
 
 
@@ -289,10 +285,12 @@ def test_repeated_question_is_timed_from_its_first_sending():
 @pytest.mark.medium
 def test_overloaded_link_is_queried_host_by_host():
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", "127.0.0.9") for n in range(40)]
-    requests: list[int] = []
+    neighbour_reads: list[int] = []
 
     def neighbours() -> list[LinkNeighbour]:
-        requests.append(1)
+        neighbour_reads.append(1)
+        # Only 127.0.0.1 is queried. The others are excluded, failed, payment terminals, or not in a
+        # network of the link.
         return [
             LinkNeighbour(1, "127.0.0.1", "02:00:00:00:00:01", "stale"),
             LinkNeighbour(1, "127.0.0.2", "02:00:00:00:00:02", "stale"),
@@ -319,7 +317,7 @@ def test_overloaded_link_is_queried_host_by_host():
             read_neighbours=neighbours,
             schedule=QUICK,
         )
-    assert requests
+    assert neighbour_reads
     # Later queries contain no known answers. A different host may have forged them, and the owner
     # of a service does not answer a question that already contains its answer.
     later_questions = [question for question in responder.questions[1:] if IPP in question]
@@ -361,10 +359,10 @@ def test_a_host_with_several_names_is_queried_to_confirm_its_services(
 def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
     has_mdns_name: bool,
 ):
-    queries: list[int] = []
+    neighbour_reads: list[int] = []
 
     def neighbours() -> list[LinkNeighbour]:
-        queries.append(1)
+        neighbour_reads.append(1)
         return []
 
     with Responder({}) as responder:
@@ -378,7 +376,7 @@ def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
             read_neighbours=neighbours,
             schedule=QUICK,
         )
-    assert bool(queries) == has_mdns_name
+    assert bool(neighbour_reads) == has_mdns_name
     assert result.unicast_only == ()
 
 
@@ -394,7 +392,7 @@ def test_dropped_packets_are_counted_by_the_kernel():
         assert link.lost() > 0 or sys.platform != "linux"
 
 
-class FullAtFirst(socket.socket):
+class TemporarilyFullSocket(socket.socket):
     """A socket that refuses packets at first, as the kernel does if its neighbour table is full."""
 
     refused = 0
@@ -411,7 +409,7 @@ def test_questions_that_could_not_be_sent_are_sent_again():
     def open_to(interface: Interface) -> LinkSockets:
         link = open_link_to(responder.address)(interface)
         (ready,) = link.sockets
-        link.sockets = [FullAtFirst(fileno=ready.detach())]
+        link.sockets = [TemporarilyFullSocket(fileno=ready.detach())]
         link.sockets[0].setblocking(False)
         return link
 
@@ -495,11 +493,14 @@ def test_interfaces_beyond_the_bound_are_reported():
 
 
 def test_taken_port_is_reported_and_replaced():
-    two = (InterfaceAddress("127.0.0.1", "ipv4", 8), InterfaceAddress("192.0.2.1", "ipv4", 24))
+    addresses = (
+        InterfaceAddress("127.0.0.1", "ipv4", 8),
+        InterfaceAddress("192.0.2.1", "ipv4", 24),
+    )
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("", 0))
         port = taken.getsockname()[1]
-        link = open_link(Interface("lo", two), port)
+        link = open_link(Interface("lo", addresses), port)
         assert link is not None
         try:
             (problem,) = link.problems

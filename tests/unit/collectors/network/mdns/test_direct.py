@@ -12,7 +12,12 @@ from collectors.network.mdns.records import Quota
 from collectors.network.mdns.services import select_services
 from collectors.network.mdns.wire import parse_response
 from collectors.network.observations import MdnsService
-from tests.unit.collectors.network.mdns.mdns_answers import name, response, service, service_records
+from tests.unit.collectors.network.mdns.mdns_answers import (
+    response,
+    service,
+    service_records,
+    srv_question,
+)
 from tests.unit.collectors.network.mdns.test_browse import FakeRun
 
 HOST = "127.0.0.9"
@@ -87,7 +92,7 @@ def test_missing_records_are_queried_once_more() -> None:
     with Host(response(*KITCHEN[:1])) as host:
         query_hosts(host)
     assert len(host.questions) == 2
-    assert name("Kitchen", "_ipp", "_tcp", "local") + b"\x00\x21" in host.questions[1]
+    assert srv_question("Kitchen") in host.questions[1]
 
 
 @pytest.mark.medium

@@ -24,6 +24,7 @@ from collectors.network.mdns.wire import (
 from collectors.network.observations import MdnsService
 
 INSTANCE = "Kitchen._ipp._tcp.local"
+ZERO_WIDTH_JOINER = "\u200d"  # kept, although Python does not count it as printable
 
 
 class OneDeviceRecords(LinkRecords):
@@ -146,5 +147,5 @@ def test_service_types_are_parsed_from_names():
 def test_keys_and_values_of_any_txt_are_clean_and_bounded(text: bytes):
     for key, value in parse_txt(text):
         assert key
-        assert (key + value).isprintable() or "\u200d" in key + value
+        assert (key + value).replace(ZERO_WIDTH_JOINER, "").isprintable()
         assert len(value) <= 1024

@@ -15,35 +15,44 @@ from collectors.network.mdns.wire import (
     parse_response,
     question_packets,
 )
-from tests.unit.collectors.network.mdns.mdns_answers import name, record, response
+from tests.unit.collectors.network.mdns.mdns_answers import (
+    AAAA,
+    PTR,
+    SRV,
+    TXT,
+    A,
+    name,
+    record,
+    response,
+)
 
 IPP = Question(("_ipp", "_tcp", "local"), "PTR")
 
 
 def test_every_kind_of_record_is_parsed():
     packet = response(
-        record(name("_ipp", "_tcp", "local"), 12, name("Kitchen 4.2", "_ipp", "_tcp", "local")),
+        record(name("_ipp", "_tcp", "local"), PTR, name("Kitchen 4.2", "_ipp", "_tcp", "local")),
         record(
             name("Kitchen 4.2", "_ipp", "_tcp", "local"),
-            33,
+            SRV,
             struct.pack("!HHH", 0, 0, 631) + name("brn1", "local"),
         ),
-        record(name("Kitchen 4.2", "_ipp", "_tcp", "local"), 16, b"\x05ty=HP"),
-        record(name("brn1", "local"), 1, bytes([10, 0, 0, 9])),
-        record(name("brn1", "local"), 28, bytes.fromhex("fe80" + "00" * 13 + "09")),
+        record(name("Kitchen 4.2", "_ipp", "_tcp", "local"), TXT, b"\x05ty=HP"),
+        record(name("brn1", "local"), A, bytes([10, 0, 0, 9])),
+        record(name("brn1", "local"), AAAA, bytes.fromhex("fe80" + "00" * 13 + "09")),
     )
-    full = "Kitchen 4.2._ipp._tcp.local"
+    full_name = "Kitchen 4.2._ipp._tcp.local"
     assert parse_response(packet) == (
-        PointerRecord("_ipp._tcp.local", full),
-        ServiceRecord(full, "brn1.local", 631),
-        TextRecord(full, b"\x05ty=HP"),
+        PointerRecord("_ipp._tcp.local", full_name),
+        ServiceRecord(full_name, "brn1.local", 631),
+        TextRecord(full_name, b"\x05ty=HP"),
         AddressRecord("brn1.local", "10.0.0.9"),
         AddressRecord("brn1.local", "fe80::9"),
     )
 
 
 def test_goodbyes_and_questions_are_ignored():
-    goodbye = response(record(name("brn1", "local"), 1, bytes([10, 0, 0, 9]), ttl=0))
+    goodbye = response(record(name("brn1", "local"), A, bytes([10, 0, 0, 9]), ttl=0))
     assert parse_response(goodbye) == ()
     assert parse_response(question_packets([IPP])[0]) == ()
 
@@ -93,9 +102,9 @@ def test_any_bytes_are_read_without_an_error(data: bytes):
 def test_a_damaged_response_is_read_without_an_error(data: st.DataObject):
     packet = bytearray(
         response(
-            record(name("_ipp", "_tcp", "local"), 12, name("K", "_ipp", "_tcp", "local")),
-            record(name("K", "_ipp", "_tcp", "local"), 33, b"\0" * 6 + name("h", "local")),
-            record(name("h", "local"), 1, b"\x0a\x00\x00\x01"),
+            record(name("_ipp", "_tcp", "local"), PTR, name("K", "_ipp", "_tcp", "local")),
+            record(name("K", "_ipp", "_tcp", "local"), SRV, b"\0" * 6 + name("h", "local")),
+            record(name("h", "local"), A, b"\x0a\x00\x00\x01"),
         )
     )
     for _ in range(data.draw(st.integers(1, 6))):

@@ -25,7 +25,12 @@ from tests.unit.collectors.shared.test_ipp import QUEUES, item, message
 UUID = "d4d1e202-baff-3fff-46ff-3ab6dbae6ea6"
 
 
+# Value tags of attributes (RFC 8010, section 3.5.2): 0x21 integer, 0x23 enum, 0x42 name,
+# 0x44 keyword, 0x45 URI.
+
+
 def queue(*items: bytes) -> bytes:
+    """Return the encoded group of attributes of one printer."""
     return b"\x04" + b"".join(items)
 
 
@@ -81,7 +86,8 @@ def test_more_queues_than_the_bound_are_counted(tmp_path: Path):
 
 
 def test_not_found_reply_means_no_queues():
-    assert parse_cups_reply(message(status=0x0406)) == ()
+    not_found = 0x0406
+    assert parse_cups_reply(message(status=not_found)) == ()
 
 
 def test_the_spooler_is_queried_over_its_socket(tmp_path: Path):
@@ -93,7 +99,7 @@ def test_the_spooler_is_queried_over_its_socket(tmp_path: Path):
     ]
     assert (known.failures, known.limitations) == ((), ())
     assert request[0].startswith(b"POST / HTTP/1.1\r\n")
-    assert b"\x40\x02" in request[0]
+    assert b"\x40\x02" in request[0]  # CUPS-Get-Printers
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collectors.network.printers.cups import queue_printer
 from collectors.network.printers.device_uri import DeviceUri, parse_device_uri
 
 UUID = "e3248000-80ce-11db-8000-001ba9123456"
+ZERO_WIDTH_JOINER = "\u200d"  # kept, although Python does not count it as printable
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ schemes = st.sampled_from(
 def test_any_uri_is_read_and_its_texts_are_clean(scheme: str, separator: str, rest: str):
     device = parse_device_uri(scheme + separator + rest)
     for text in (device.host, device.queue, device.serial, device.dns_sd_name, device.model):
-        assert text is None or text.isprintable() or "\u200d" in text
+        assert text is None or text.replace(ZERO_WIDTH_JOINER, "").isprintable()
 
 
 @pytest.mark.parametrize(

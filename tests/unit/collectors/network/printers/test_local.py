@@ -24,6 +24,10 @@ QUEUE = KnownPrinter(id="cups:till", name="till", transport="usb", source="cups"
 
 
 def usb_device(root: Path, bus_id: str, interface_class: str = "07", **attributes: str) -> Path:
+    """Write a USB device with one interface to sysfs. Return the folder of the interface.
+
+    The interface class 07 is a printer.
+    """
     device = root / "bus/usb/devices" / bus_id
     interface = device.with_name(f"{bus_id}:1.0")
     for folder in (device, interface):

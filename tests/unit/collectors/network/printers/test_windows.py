@@ -157,15 +157,19 @@ def test_printers_on_virtual_ports_are_not_listed():
 
 
 def test_status_bits_are_converted_to_state_reasons():
-    (printer,) = read(SpoolerPrinter("S", "USB001", status=0x400000 | 0x10 | 0x1)).printers
+    door_open, paper_out, paused = 0x400000, 0x10, 0x1
+    status = door_open | paper_out | paused
+    (printer,) = read(SpoolerPrinter("S", "USB001", status=status)).printers
     assert printer.is_queue_stopped
     assert printer.state_reasons == ("paused", "media-empty", "cover-open")
-    (offline,) = read(SpoolerPrinter("O", "USB001", attributes=0x400)).printers
+    work_offline = 0x400
+    (offline,) = read(SpoolerPrinter("O", "USB001", attributes=work_offline)).printers
     assert (offline.is_queue_stopped, offline.state_reasons) == (True, ("offline-report",))
 
 
 def test_the_status_server_unknown_gives_no_state_reason():
-    (printer,) = read(SpoolerPrinter("S", "USB001", status=0x800000)).printers
+    server_unknown = 0x800000
+    (printer,) = read(SpoolerPrinter("S", "USB001", status=server_unknown)).printers
     assert printer.state_reasons == ()
 
 

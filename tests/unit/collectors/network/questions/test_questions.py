@@ -29,7 +29,7 @@ FORBIDDEN_PORTS = (22, 23, 445, 515, 6101, 8443, *range(9100, 9117), 10009, 1200
 
 @dataclass
 class FakeRun:
-    """Records progress with totals. Is cancelled only if ``cancelled`` is set."""
+    """Records progress with totals. The run is cancelled only if ``cancelled`` is set."""
 
     cancelled: bool = False
     steps: list[tuple[str, int, int | None]] = field(default_factory=list)
@@ -188,7 +188,7 @@ def test_port_is_queried_as_soon_as_it_is_discovered():
     assert len(future.result().evidence) == 3
 
 
-def test_printer_is_queried_once_its_queues_are_known():
+def test_printer_is_queried_as_soon_as_its_queues_are_known():
     hosts = FakeHosts()
     discoveries = Discoveries()
     future = in_background(

@@ -31,9 +31,9 @@ DEVICE = (1, 3, 6, 1, 2, 1, 25, 3, 2, 1, 5, 1)
 SERIAL = (1, 3, 6, 1, 2, 1, 43, 5, 1, 1, 17, 1)
 TARGET = SnmpTarget("127.0.0.1", 9100)
 VARBINDS = [
-    (ERRORS, V2C.OctetString(hexValue="4804")),
-    (STATUS, V2C.Integer(3)),
-    (DEVICE, V2C.Integer(2)),
+    (ERRORS, V2C.OctetString(hexValue="4804")),  # noPaper, doorOpen and inputTrayEmpty
+    (STATUS, V2C.Integer(3)),  # idle
+    (DEVICE, V2C.Integer(2)),  # running
     (SERIAL, V2C.OctetString("VBF123456")),
 ]
 
@@ -79,12 +79,11 @@ def test_one_query_returns_state_reasons_state_and_serial_number():
 
 
 def test_an_snmp_answer_without_error_state_still_has_the_device_state():
+    down = V2C.Integer(5)
     evidence = parse_answer(
         TARGET,
         7,
-        answer_to(
-            encode_question("x", 7), [(ERRORS, V2C.NoSuchInstance("")), (DEVICE, V2C.Integer(5))]
-        ),
+        answer_to(encode_question("x", 7), [(ERRORS, V2C.NoSuchInstance("")), (DEVICE, down)]),
     )
     assert evidence is not None
     assert (evidence.state, evidence.state_reasons, evidence.serial) == ("stopped", (), None)
@@ -132,7 +131,7 @@ def test_a_deeply_nested_snmp_answer_is_refused():
 
 
 def test_only_known_printers_with_an_open_print_port_are_queried():
-    def known(address: str, port: int | None = 9100) -> KnownPrinter:
+    def known_printer(address: str, port: int | None = 9100) -> KnownPrinter:
         return KnownPrinter("a", "A", "network", "config", addresses=(address,), port=port)
 
     hosts = [
@@ -141,7 +140,7 @@ def test_only_known_printers_with_an_open_print_port_are_queried():
         ScannedHost("10.0.0.7", open_ports=(80,)),
         ScannedHost("10.0.0.8", open_ports=(9100,)),
     ]
-    printers = [known(f"10.0.0.{number}") for number in (5, 6, 7, 9)]
+    printers = [known_printer(f"10.0.0.{number}") for number in (5, 6, 7, 9)]
     assert snmp_targets(printers, hosts, ()) == (
         SnmpTarget("10.0.0.5", 9100),
         SnmpTarget("10.0.0.6", 631),

@@ -20,14 +20,14 @@ class SimulatedHost:
     """A host that does not answer the first ``lost_arp`` ARP requests, and the first ``lost_syns``
     SYNs to each port.
 
-    It never answers SYNs to the ports ``filtered``, and no SYN at all if it is ``mute``. ``syns``
-    counts the SYNs to each port. A port with a higher initial count loses fewer of them.
+    It never answers SYNs to the ports ``filtered``. With ``is_mute``, it answers no SYN at all.
+    ``syns`` counts the SYNs to each port. A port with a higher initial count loses fewer of them.
     """
 
     mac: str
     open_ports: frozenset[int] = frozenset()
     filtered: frozenset[int] = frozenset()
-    mute: bool = False
+    is_mute: bool = False
     round_trip_s: float = 0.01
     lost_arp: int = 0
     lost_syns: int = 0
@@ -35,18 +35,22 @@ class SimulatedHost:
 
 
 class SimulatedLan:
-    """The hosts of a LAN, and the kernel of this machine. The kernel sends three ARP requests for
-    an address, one second apart, and then marks its entry as failed.
+    """The hosts of a LAN, and the kernel of this machine.
 
-    ``primed`` are the addresses that the kernel was asked to resolve. ``taken_connections`` are the
-    connections that the sweep took for queries. Three attributes are the largest numbers at any
-    time: ``most_unresolved`` of unresolved addresses, ``most_sockets`` of connections to each
-    address, and ``most_printing`` of connections to the print ports of each address. The
-    last number includes the connections that were taken.
+    The kernel sends three ARP requests for an address, one second apart, and then marks its entry
+    as failed.
+
+    Attributes:
+        primed: The addresses that the sweep let the kernel resolve.
+        taken_connections: The connections that the sweep took for queries.
+        most_unresolved: The largest number of unresolved addresses at any time.
+        most_sockets: The largest number of connections to each address at any time.
+        most_printing: The largest number of connections to the print ports of each address at any
+            time. It includes the taken connections.
     """
 
     def __init__(
-        self, hosts: dict[str, SimulatedHost], known: Sequence[LinkNeighbour] = ()
+        self, hosts: dict[str, SimulatedHost], neighbours: Sequence[LinkNeighbour] = ()
     ) -> None:
         self.hosts = hosts
         self.primed: list[str] = []
@@ -55,10 +59,10 @@ class SimulatedLan:
         self.last_connect: dict[tuple[str, int], float] = {}
         self.connects: Counter[tuple[str, int]] = Counter()
         self.most_printing: dict[str, int] = {}
-        self._known = known
+        self._neighbours = neighbours
         self._now = 100.0
         self._events: list[tuple[float, int, LinkNeighbour | ConnectResult]] = []
-        self._count = 0
+        self._event_count = 0
         self.taken_connections: list[tuple[str, int]] = []
         self._unresolved: set[str] = set()
         self._open: dict[tuple[str, int], int] = {}
@@ -67,7 +71,7 @@ class SimulatedLan:
         return self._now
 
     def known_neighbours(self) -> Sequence[LinkNeighbour]:
-        return self._known
+        return self._neighbours
 
     def prime(self, address: str) -> bool:
         self.primed.append(address)
@@ -75,10 +79,10 @@ class SimulatedLan:
         self.most_unresolved = max(self.most_unresolved, len(self._unresolved))
         host = self.hosts.get(address)
         if host is None or host.lost_arp > 2:
-            self._at(3.07, LinkNeighbour(2, address, None, "failed"))
+            self.schedule(3.07, LinkNeighbour(2, address, None, "failed"))
         else:
             answer = LinkNeighbour(2, address, host.mac, "reachable")
-            self._at(host.lost_arp + host.round_trip_s, answer)
+            self.schedule(host.lost_arp + host.round_trip_s, answer)
         return True
 
     def connect(self, address: str, port: int) -> bool:
@@ -89,17 +93,19 @@ class SimulatedLan:
         socket_count = sum(n for (other, _), n in self._open.items() if other == address)
         self.most_sockets[address] = max(socket_count, self.most_sockets.get(address, 0))
         contacts = (*self._open, *self.taken_connections)
-        printing = sum(1 for other, n in contacts if other == address and n in PRINT_PORTS)
+        printing = sum(
+            other == address and other_port in PRINT_PORTS for other, other_port in contacts
+        )
         self.most_printing[address] = max(printing, self.most_printing.get(address, 0))
         host = self.hosts.get(address)
-        if host is None or host.mute or port in host.filtered:
+        if host is None or host.is_mute or port in host.filtered:
             return True
         host.syns[port] = host.syns.get(port, 0) + 1
         if host.syns[port] > host.lost_syns:
             is_open = port in host.open_ports
             latency_ms = host.round_trip_s * 1000 if is_open else None
             outcome = ConnectResult(address, port, "open" if is_open else "refused", latency_ms)
-            self._at(host.round_trip_s, outcome)
+            self.schedule(host.round_trip_s, outcome)
         return True
 
     def take(self, address: str, port: int) -> socket.socket | None:
@@ -129,6 +135,7 @@ class SimulatedLan:
     def open_sockets(self) -> int:
         return sum(self._open.values())
 
-    def _at(self, delay_s: float, event: LinkNeighbour | ConnectResult) -> None:
-        self._count += 1
-        heapq.heappush(self._events, (self._now + delay_s, self._count, event))
+    def schedule(self, delay_s: float, event: LinkNeighbour | ConnectResult) -> None:
+        """Make `wait` return ``event`` after ``delay_s`` seconds."""
+        self._event_count += 1
+        heapq.heappush(self._events, (self._now + delay_s, self._event_count, event))

@@ -80,10 +80,10 @@ def test_the_limit_of_unresolved_addresses_holds_for_any_sequence_of_events(
     for action, number in steps:
         address = targets(30)[number].address
         now += 0.1
-        if action == "send" and (nexts := window.next_to_resolve(1)):
+        if action == "send" and (next_targets := window.next_to_resolve(1)):
             window.mark_sent(now)
-            if nexts[0].address not in resolved:
-                unresolved[nexts[0].address] = now
+            if next_targets[0].address not in resolved:
+                unresolved[next_targets[0].address] = now
         elif action == "resolve":
             window.mark_resolved(address)
             resolved.add(address)

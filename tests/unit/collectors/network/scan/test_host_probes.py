@@ -43,7 +43,7 @@ def test_at_most_eight_connections_and_one_to_a_print_port_are_open_at_once() ->
     assert probes.start_connections(0.0, 100) == []
 
 
-def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
+def test_the_next_print_port_waits_for_the_answer_of_the_first_print_port() -> None:
     probes = HostProbes((9100, 9101))
     assert [s.port for s in probes.start_connections(0.0, 100)] == [9100]
     assert probes.start_connections(0.1, 100) == []
@@ -57,9 +57,8 @@ def test_ipp_is_contacted_last_if_its_connection_is_reused() -> None:
     probes.record_outcome(9100, "open", 0.1)
     assert [s.port for s in probes.start_connections(0.1, 1)] == [515]
     assert probes.time_out_tries(0.1 + WAIT_S) == [Step(515, "drop")]
-    assert [s.port for s in probes.start_connections(0.5, 9)] == [
-        80
-    ]  # port 515 will be tried again
+    # Port 515 will be tried again.
+    assert [s.port for s in probes.start_connections(0.5, 9)] == [80]
     probes.record_outcome(80, "refused", 0.6)
     assert probes.next_due == 0.1 + PRINT_GAP_S
     assert probes.give_up_second_tries_at_print_ports(0.7)

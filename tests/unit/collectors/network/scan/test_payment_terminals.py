@@ -46,7 +46,7 @@ def test_a_terminal_is_listed_but_not_contacted_wherever_its_mac_answers() -> No
 def test_connections_end_if_a_terminal_takes_over_the_address() -> None:
     lan = SimulatedLan({"10.0.0.7": SimulatedHost(OTHER, filtered=frozenset(PORTS))})
     takeover = LinkNeighbour(2, "10.0.0.7", TERMINAL, "reachable")
-    lan._at(0.02, takeover)  # just after the scan has begun to connect
+    lan.schedule(0.02, takeover)  # just after the scan has begun to connect
     result, _ = sweep(lan, "10.0.0.7")
     assert lan.open_sockets == 0
     assert max(lan.connects.values()) == 1

@@ -12,9 +12,10 @@ def printer(number: int, address: str, port: int | None = 9100) -> KnownPrinter:
     )
 
 
-def contacts(
+def ports_by_address(
     *known: KnownPrinter, tried: set[tuple[str, int]] | None = None
 ) -> tuple[dict[str, tuple[int, ...] | None], tuple[str, ...]]:
+    """Return the ports to try at each address, and the limitations."""
     targets, limitations = printer_targets(
         known, tried=tried or set(), own={"10.0.0.20"}, exclude=("10.0.9.0/24", "nonsense")
     )
@@ -23,19 +24,19 @@ def contacts(
 
 def test_ports_that_the_scan_tried_are_not_tried_again() -> None:
     tried = {("10.0.0.5", 9100), ("10.0.0.6", 80)}
-    result, _ = contacts(printer(1, "10.0.0.5"), printer(2, "10.0.0.6"), tried=tried)
+    result, _ = ports_by_address(printer(1, "10.0.0.5"), printer(2, "10.0.0.6"), tried=tried)
     assert result == {"10.0.0.6": (9100,)}
 
 
 def test_a_printer_without_a_port_is_tried_on_the_usual_print_ports() -> None:
-    result, _ = contacts(
+    result, _ = ports_by_address(
         printer(1, "10.5.0.5", None), printer(2, "10.5.0.6", None), tried={("10.5.0.6", 80)}
     )
     assert result == {"10.5.0.5": (631, 9100, 515)}
 
 
 def test_public_excluded_and_own_addresses_are_not_contacted() -> None:
-    result, limitations = contacts(
+    result, limitations = ports_by_address(
         printer(1, "8.8.8.8"),
         printer(2, "10.0.9.9"),
         printer(3, "10.0.0.20"),
@@ -52,7 +53,7 @@ def test_public_excluded_and_own_addresses_are_not_contacted() -> None:
 
 def test_usb_printers_are_not_contacted_over_the_network() -> None:
     usb = KnownPrinter("u", "USB", "usb", "usb", addresses=("10.0.0.9",))
-    assert contacts(usb) == ({}, ())
+    assert ports_by_address(usb) == ({}, ())
 
 
 def test_several_queues_of_one_printer_are_one_target() -> None:

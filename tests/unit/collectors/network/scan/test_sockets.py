@@ -105,11 +105,11 @@ def test_open_and_refused_ports_of_this_machine_are_reported(
     datagrams: list[str] = []
     connect = SocketNetwork.connect
 
-    def counted(network: SocketNetwork, address: str, port: int) -> bool:
+    def count_and_connect(network: SocketNetwork, address: str, port: int) -> bool:
         contacts.append(port)
         return connect(network, address, port)
 
-    monkeypatch.setattr(SocketNetwork, "connect", counted)
+    monkeypatch.setattr(SocketNetwork, "connect", count_and_connect)
     monkeypatch.setattr(SocketNetwork, "prime", lambda _, address: datagrams.append(address))
     result = scan(
         [Target("127.0.0.1", "local")],
@@ -126,7 +126,7 @@ def test_open_and_refused_ports_of_this_machine_are_reported(
     assert sorted(contacts) == sorted((listener.port, closed))
 
 
-def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
+def test_a_connection_is_reset_without_sending_a_byte(listener: Listener) -> None:
     scan(
         [Target("127.0.0.1", "local")],
         (listener.port,),
@@ -139,17 +139,17 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can disconnect a TCP socket")
-def test_a_connection_is_reset_although_a_program_that_just_started_holds_a_copy(
+def test_a_connection_is_reset_although_a_new_program_holds_a_copy_of_its_descriptor(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies: list[int] = []
-    contact = sockets._connect_result
+    connect_result = sockets._connect_result
 
-    def copy(connection: socket.socket, *arguments: Any) -> sockets.ConnectResult:
+    def copy_descriptor(connection: socket.socket, *arguments: Any) -> sockets.ConnectResult:
         copies.append(os.dup(connection.fileno()))
-        return contact(connection, *arguments)
+        return connect_result(connection, *arguments)
 
-    monkeypatch.setattr(sockets, "_connect_result", copy)
+    monkeypatch.setattr(sockets, "_connect_result", copy_descriptor)
     with closing(SocketNetwork(watch_neighbours=False)) as network:
         network.connect("127.0.0.1", listener.port)
         while not network.wait(5.0).contacts:
@@ -227,6 +227,7 @@ def test_any_tcp_info_gives_a_positive_latency_or_none(info: bytes) -> None:
 
 
 def test_the_latency_of_the_kernel_is_converted_to_milliseconds() -> None:
+    # tcpi_rtt is at offset 68 of struct tcp_info, in microseconds.
     assert parse_rtt_ms(bytes(68) + (1500).to_bytes(4, "little") + bytes(32)) == 1.5
     assert parse_rtt_ms(bytes(104)) is None
 
@@ -258,8 +259,8 @@ def test_ports_tried_by_a_second_scan_without_an_answer_count_as_tried() -> None
     tried = (Target("10.0.0.1", "local", None, (4000,)), Target("10.0.0.2", "local", None, (1,)))
     joined = merge(first, ScanResult(), tried)
     assert [host.silent_ports for host in joined.hosts] == [(4000, 9100)]
-    cut = ScanResult(state=SourceState("failed", "ended early"))
-    assert merge(first, cut, tried).hosts == first.hosts
+    failed_scan = ScanResult(state=SourceState("failed", "ended early"))
+    assert merge(first, failed_scan, tried).hosts == first.hosts
 
 
 def test_the_neighbour_table_completes_a_scan_without_arp_events() -> None:

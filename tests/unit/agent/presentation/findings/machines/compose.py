@@ -61,7 +61,7 @@ from collectors.shared.linux import rtnetlink
 from collectors.shared.linux.rtnetlink import DefaultRoute, LinkAddress
 from collectors.shared.watched_devices import Answers
 from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, STARTED_AT, environment, identity
-from tests.unit.collectors.application.fixtures import RecordingRun, plant
+from tests.unit.collectors.application.fixtures import RecordingRun, write_files
 from tests.unit.collectors.application.linux.test_system import timex_of
 
 GIB = 1024**3
@@ -192,7 +192,7 @@ class EndedProgram(io.BytesIO):
 
 def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[Finding, ...]:
     """Return the findings of the application report and of the network report."""
-    plant(root, {**dict(files_of(machine)), **machine.files})
+    write_files(root, {**dict(files_of(machine)), **machine.files})
     fake_programs(machine, patch)
     fake_libraries(machine, patch)
     fake_connections(machine, patch)
