@@ -32,7 +32,7 @@ PERIODS_MAX: Final = 32
 
 Key = tuple[int, Cause]
 """When an incident began by the clock of the device (``reported_s``), and its cause."""
-_CONTENT: Final = [getattr(DeviceIncident, each.name) for each in fields(IncidentContent)]
+_CONTENT_COLUMNS: Final = [getattr(DeviceIncident, each.name) for each in fields(IncidentContent)]
 
 
 def store_record(
@@ -106,7 +106,7 @@ def _store_incidents(
     bindings: _Bindings,
 ) -> None:
     # Loading ORM objects would take twice as long, and most reports change none of the rows.
-    query = select(DeviceIncident.position, DeviceIncident.correction_s, *_CONTENT)
+    query = select(DeviceIncident.position, DeviceIncident.correction_s, *_CONTENT_COLUMNS)
     query = query.where(DeviceIncident.device == device.position)
     stored_rows = {
         (row.reported_s, row.cause): (row.position, _content_of(row), row.correction_s)

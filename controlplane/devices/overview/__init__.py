@@ -1,1 +1,1 @@
-"""The device list of the console."""
+"""The start page of the console, its lists of devices and printers, and its page of a device."""
