@@ -69,7 +69,7 @@ def period_days(query: PeriodQuery, clock: Clock, now: datetime) -> Days:
 def _custom_days(query: PeriodQuery) -> Days:
     first, last = _required("from", query.first), _required("to", query.last)
     if first > last:
-        raise PeriodError("to", "must not be before from")
+        raise PeriodError("to", "must not be before `from`")
     if (last - first).days >= DAYS_MAX:
         raise PeriodError("to", f"must be less than {DAYS_MAX} days after from")
     return Days(day_of(first), day_of(last))
@@ -77,7 +77,7 @@ def _custom_days(query: PeriodQuery) -> Days:
 
 def _required(field: str, value: date | None) -> date:
     if value is None:
-        raise PeriodError(field, "is needed for the period custom")
+        raise PeriodError(field, "is needed for the period `custom`")
     if not DATE_MIN <= value <= DATE_MAX:
         raise PeriodError(field, f"must be from {DATE_MIN} to {DATE_MAX}")
     return value

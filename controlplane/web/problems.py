@@ -2,7 +2,7 @@
 
 The facade sends problems (RFC 9457). The retail API sends no body for 401, 403 and 404, and
 otherwise a problem with the codes of its own contract. OAuth sends errors as in RFC 6749, section
-5.2, or a page. The pages to sign in send a page. The agent protocol sends ``{"error": …}``.
+5.2, or a page. Sign-in pages send a page. The agent protocol sends ``{"error": …}``.
 JSON-RPC errors are not refusals.
 """
 
