@@ -71,7 +71,7 @@ def _custom_days(query: PeriodQuery) -> Days:
     if first > last:
         raise PeriodError("to", "must not be before `from`")
     if (last - first).days >= DAYS_MAX:
-        raise PeriodError("to", f"must be less than {DAYS_MAX} days after from")
+        raise PeriodError("to", f"must be less than {DAYS_MAX} days after `from`")
     return Days(day_of(first), day_of(last))
 
 

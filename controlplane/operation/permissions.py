@@ -149,7 +149,8 @@ def _credentials(
 ) -> Select[*tuple[Any, ...]]:
     """Select credentials with their users and memberships, by two joins on primary keys.
 
-    ``bounds`` are the locations of the membership. ``is_outer`` includes credentials without user.
+    ``bounds`` are the locations of the membership. With ``is_outer``, credentials without a user
+    are selected too.
     """
     is_member = and_(
         _memberships.user_id == user_id, _memberships.organization_id == table.organization_id

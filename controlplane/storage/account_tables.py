@@ -138,7 +138,7 @@ class SecondFactor(Base):
 
     Attributes:
         secret: Base32.
-        is_confirmed: whether the user has entered a code. Only then is the factor required.
+        is_confirmed: whether the user has entered a code. From then on, the factor is required.
         last_step: time step of the last accepted code. Codes of earlier steps are refused.
     """
 

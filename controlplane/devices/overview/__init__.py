@@ -1,1 +1,1 @@
-"""The start page of the console, its lists of devices and printers, and its page of a device."""
+"""The console's start page, its lists of devices, reports and printers, and its device page."""

@@ -298,4 +298,5 @@ _SERVER: Final[Server[RunTool]] = Server(
     on_list_tools=_list_tools,
     on_call_tool=_call_tool,
 )
-_SERVER.middleware.clear()  # It creates spans of OpenTelemetry, which nothing receives here.
+# The default middleware creates spans of OpenTelemetry, which nothing receives here.
+_SERVER.middleware.clear()
