@@ -1,7 +1,7 @@
 """Computes the pulse of a location: its net today, and its activity by weekday and hour.
 
-The net of today until now is compared with the net of yesterday until the same local time, and with
-the best of the last four days with the same weekday.
+The net of today until now is compared with the net of yesterday until the same local time. The best
+of the last four days with the same weekday is returned as well.
 """
 
 from collections import defaultdict

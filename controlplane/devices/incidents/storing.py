@@ -58,8 +58,8 @@ def store_record(
     ]
     _store_incidents(session, device, accepted_incidents, correction, bindings)
     # If the report finished before it arrived, either it was sent late or the clock of the device
-    # is slow. The stored period is the one that the report covers in both cases: from the later
-    # start to the earlier end.
+    # is slow. The stored period begins at the later of the two possible starts and ends at the
+    # earlier of the two possible ends, so that the report covers it in both cases.
     since_s = max(record.since_s + correction, oldest_s)
     until_s = min(record.finished_s + min(correction, 0), arrived_s)
     _store_periods(session, device, bindings.within(since_s, until_s), oldest_s)

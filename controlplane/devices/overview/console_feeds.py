@@ -2,7 +2,7 @@
 
 A process has one poll of the database for all of its consoles. The poll runs shortly after a change
 in the process itself. It also runs every few seconds, to find changes by other processes and
-changes that come with time, such as a device that is no longer online.
+changes that no call causes, such as a device that is no longer online.
 """
 
 import asyncio

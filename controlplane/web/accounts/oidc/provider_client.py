@@ -147,7 +147,7 @@ class ProviderClient:
         provider has not stated that the user has left the groups.
         """
         if id_token is None:
-            raise ProviderRefusedError("the provider sent no groups when it was asked again")
+            raise ProviderRefusedError("the provider sent no groups when the session was checked")
         if is_sign_in and refresh_token is None and has_groups(id_token, self.provider):
             raise ProviderRefusedError(
                 f"{self.provider.label} sends the groups only when you sign in, so they cannot be"
