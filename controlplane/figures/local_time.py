@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 from zoneinfo import ZoneInfo
 
-HOURS: Final = 24
+DAY_HOURS: Final = 24
 EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 AROUND: Final = timedelta(hours=27)
 """How long before and after midnight UTC of a date the start of the local day is searched.
@@ -62,9 +62,9 @@ def date_of(day: int) -> date:
 
 
 def hour_of(timestamp: datetime, zone: tzinfo) -> int:
-    """Return the local hour of ``timestamp``: `HOURS` × day, plus the hour of the day (0 to 23)."""
+    """Return the local hour of ``timestamp``: 24 × day, plus the hour of the day (0 to 23)."""
     local = timestamp.astimezone(zone)
-    return (local.toordinal() - EPOCH_ORDINAL) * HOURS + local.hour
+    return (local.toordinal() - EPOCH_ORDINAL) * DAY_HOURS + local.hour
 
 
 @lru_cache(maxsize=8192)

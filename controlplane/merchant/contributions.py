@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controlplane.figures.local_time import HOURS
+from controlplane.figures.local_time import DAY_HOURS
 from controlplane.figures.money import milli
 from controlplane.figures.sums import DaySums, HourSums, ItemSums, Sums, UnitSums, add_part
 from controlplane.merchant.sales import LineRow, NewRefund, NewSale, SaleMoney
@@ -51,7 +51,7 @@ class RollupKey:
 
     @property
     def location_day(self) -> Key:
-        return (self.location, self.hour // HOURS, self.currency)
+        return (self.location, self.hour // DAY_HOURS, self.currency)
 
 
 class Contributions:
