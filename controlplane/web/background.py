@@ -79,8 +79,8 @@ async def background(core: Core) -> AsyncIterator[None]:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             core.close_feeds()
-            await core.feeds.finished()
-            await core.console_feeds.finished()
+            await core.feeds.wait_for_poll()
+            await core.console_feeds.wait_for_poll()
 
 
 def _start_retention(core: Core) -> Iterator[asyncio.Task[None]]:

@@ -166,7 +166,7 @@ class ConsoleFeeds:
         if self._poll_task is not None and not self._poll_task.done():
             self._poll_task.cancel()
 
-    async def finished(self) -> None:
+    async def wait_for_poll(self) -> None:
         """Wait until the running poll ends. Call this before the database is closed."""
         if self._poll_task is not None:
             await asyncio.wait((self._poll_task,))

@@ -111,7 +111,7 @@ class CommandFeeds:
             for stream in streams:
                 stream.end()
 
-    async def finished(self) -> None:
+    async def wait_for_poll(self) -> None:
         """Wait until the running poll ends. Call this before the database is closed."""
         if self._poll_task is not None:
             await asyncio.wait((self._poll_task,))
