@@ -17,7 +17,9 @@ from controlplane.storage.merchant import rollup_tables
 
 COMPLETED: Final = "s.status = 'completed'"
 REFUNDS: Final = "refunds r JOIN sales s ON s.position = r.sale"
+"""The refunds, each with its sale."""
 DATED: Final = f"{COMPLETED} AND r.local_hour IS NOT NULL"
+"""The condition for refunds with a date, of completed sales."""
 # The next four are keys of rollups: columns with their SQL expressions (`Summand`).
 SALE_DAY: Final = {"location": "s.location", "day": f"s.local_hour / {DAY_HOURS}",
                    "currency": "s.currency", "payment_type": "s.payment_type",

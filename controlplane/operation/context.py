@@ -85,9 +85,11 @@ class RequestContext:
         return self.caller.visible(table)
 
     def device(self, instance_id: UUID, *, lock: bool = False) -> Device:
-        """Return a device. ``lock`` is for operations that change it: consoles then refresh it.
+        """Return a device.
 
-        Raises a refusal if the device does not exist, or the caller has no access to it.
+        ``lock`` is for operations that change the device: its row is locked, and consoles refresh
+        the device. Raises a refusal if the device does not exist, or the caller has no access to
+        it.
         """
         query = select(Device).where(
             Device.organization_id == self.caller.organization_id,

@@ -27,7 +27,7 @@ STREAM_RETRY_S = 30
 up to twice this value (`spread`)."""
 FREE_S = 0.25
 """Processor seconds that each call of the agent protocol may take before it is charged to the key's
-limit for large bodies (``Settings.processing_share``). That limit is the smallest one of processor
+limit for large bodies (``Settings.processing_share``). This is the smallest limit of processor
 time. Most calls of the agent protocol take a tenth of ``FREE_S``.
 """
 QUEUE_RETRY_S = 5

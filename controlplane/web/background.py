@@ -152,7 +152,7 @@ async def poll_changes(core: Core) -> None:
     SQLite sends no notifications, and notifications of PostgreSQL are lost while the connection is
     interrupted.
 
-    Also store when API keys were last used in calls to this process.
+    Also stores when API keys were last used in calls to this process.
     """
     now, settings = core.clock(), core.settings
     polled_at_s, since = core.keys.now_s(), now - CHANGES_LOOKBACK
