@@ -37,7 +37,7 @@ It runs in another interpreter, so it must be picklable: a function of a module,
 """
 
 
-class _Stopped(Exception):
+class _StopSignal(Exception):
     """A signal was received."""
 
 
@@ -55,7 +55,7 @@ def run_workers(
             on_listening()
             while True:
                 _replace_dead(workers, work, listener, ready)
-    except _Stopped:
+    except _StopSignal:
         return 0
     finally:
         _end(workers)
@@ -99,10 +99,10 @@ def _end(workers: list[SpawnProcess]) -> None:
 
 @contextlib.contextmanager
 def _raise_on_signals() -> Iterator[None]:
-    """Raise `_Stopped` on SIGTERM and SIGINT, which interrupts any wait."""
+    """Raise `_StopSignal` on SIGTERM and SIGINT, which interrupts any wait."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise _Stopped
+        raise _StopSignal
 
     signals = (signal.SIGTERM, signal.SIGINT)
     old_handlers = [signal.signal(number, stop) for number in signals]

@@ -247,13 +247,13 @@ DEFECTS: Final = (
     Defect(
         "permission", "the API key of a viewer may write",
         "controlplane/operation/permissions.py",
-        "can_write = row.can_write and row.role in WRITING\n", "can_write = row.can_write\n",
+        "can_write = row.can_write and row.role in WRITING_ROLES\n", "can_write = row.can_write\n",
         "tests/unit/controlplane/accounts/test_live_permissions.py",
     ),
     Defect(
         "permission", "a pending request of a member who became a viewer is still dispatched",
         "controlplane/operation/permissions.py",
-        "        member.role in WRITING,\n", "        True,\n",
+        "        member.role in WRITING_ROLES,\n", "        True,\n",
         "tests/unit/controlplane/accounts/test_live_permissions.py",
     ),
     Defect(
@@ -334,8 +334,8 @@ DEFECTS: Final = (
     Defect(
         "rollup", "a refund is counted in the hour of its sale",
         "controlplane/merchant/contributions.py",
-        "contributions.add(HourRollup, refund_key.hour_key, hour)",
-        "contributions.add(HourRollup, sale_key.hour_key, hour)",
+        "contributions.add(HourRollup, refund_key.hour_key, hour_sums)",
+        "contributions.add(HourRollup, sale_key.hour_key, hour_sums)",
         "tests/unit/controlplane/figures/test_recount.py",
     ),
     Defect(

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from controlplane.analytics.reading import DayRange, Reader
 from controlplane.figures.financial import QueryLocation, coverage
-from controlplane.figures.local_time import HOURS, hour_of, intervals
+from controlplane.figures.local_time import DAY_HOURS, hour_of, intervals
 from controlplane.figures.pulse import ACTIVITY_DAYS, PulseFacts
 from controlplane.figures.sums import HourSums
 from controlplane.figures.windows import Days
@@ -24,7 +24,7 @@ from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
     hour = hour_of(context.now, location.clock.zone)
-    today = hour // HOURS
+    today = hour // DAY_HOURS
     reader = Reader(context.session, context.caller.organization_id)
     nets, orders = {}, {}
     day_range = DayRange(Days(today - ACTIVITY_DAYS, today), (location.position,))
@@ -53,11 +53,11 @@ def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
         net_same_hour_yesterday=_net(
             context,
             location,
-            hour - HOURS,
+            hour - DAY_HOURS,
             lambda timestamp: timestamp.astimezone(location.clock.zone).time() <= clock_time,
         ),
         incomplete=incomplete,
-        first_day=None if first_hour is None else first_hour // HOURS,
+        first_day=None if first_hour is None else first_hour // DAY_HOURS,
     )
 
 
@@ -73,7 +73,7 @@ def _net(
         is_counted: takes the time of a sale or refund, and returns whether the net includes it.
     """
     nets: defaultdict[str, int] = defaultdict(int)
-    day = hour // HOURS
+    day = hour // DAY_HOURS
     for start, end in intervals(location.clock.zone, day, day):
         sales = select(Sale.currency, Sale.initiated_at, Sale.total).where(
             Sale.location == location.position,

@@ -14,7 +14,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from controlplane.analytics.reading import DayRange, Part, SumsByColumns
-from controlplane.figures.local_time import HOURS
+from controlplane.figures.local_time import DAY_HOURS
 from controlplane.figures.sums import DaySums, ItemSums
 from controlplane.merchant.rebuild import SUMMANDS, Summand, sum_query
 from controlplane.storage.merchant.merchant_tables import Employee
@@ -73,5 +73,8 @@ def _part(summand: Summand, day_range: DayRange) -> tuple[Summand, str]:
         # The line before selects the days. This one lets the database use the index.
         f" AND {alias}.{timestamp} BETWEEN {start_us:d} AND {end_us:d}"
     )
-    key = summand.key | {"employee": f"{alias}.employee", "hour": f"{alias}.local_hour % {HOURS}"}
+    key = summand.key | {
+        "employee": f"{alias}.employee",
+        "hour": f"{alias}.local_hour % {DAY_HOURS}",
+    }
     return replace(summand, key=key), condition

@@ -1,1 +1,1 @@
-"""Financial figures: their definitions, as pure functions of sums without input or output."""
+"""Financial figures, computed from sums by pure functions."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from controlplane.figures.financial import QueryLocation
-from controlplane.figures.local_time import HOURS, date_of
+from controlplane.figures.local_time import DAY_HOURS, date_of
 from controlplane.figures.records import Bucket, TradingDay
 from controlplane.figures.sums import HourSums
 
@@ -26,7 +26,7 @@ def buckets(locations: Iterable[QueryLocation], rows: Iterable[HourRow]) -> dict
     dates: dict[int, str] = {}
     by_currency: defaultdict[str, list[Bucket]] = defaultdict(list)
     for location, hour, currency, gross, discount, sale_count, refund, refund_count, undone in rows:
-        day = hour // HOURS
+        day = hour // DAY_HOURS
         if (local_date := dates.get(day)) is None:
             local_date = dates[day] = date_of(day).isoformat()
         sale = gross - discount
@@ -34,7 +34,7 @@ def buckets(locations: Iterable[QueryLocation], rows: Iterable[HourRow]) -> dict
             {
                 "locationId": ids[location],
                 "localDate": local_date,
-                "localHour": hour - day * HOURS,
+                "localHour": hour - day * DAY_HOURS,
                 "grossCents": gross,
                 "discountCents": discount,
                 "refundCents": refund,

@@ -13,16 +13,16 @@ from itertools import pairwise
 from typing import Final
 from zoneinfo import ZoneInfo
 
-HOURS: Final = 24
+DAY_HOURS: Final = 24
 EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
-AROUND: Final = timedelta(hours=27)
-"""How long before and after midnight UTC of a date the start of the local day is searched.
+SEARCH_MARGIN: Final = timedelta(hours=27)
+"""The start of a local day is searched this long before and after midnight UTC of its date.
 
 Local time differs from UTC by at most 15 hours. The rest is a margin.
 """
-STEP: Final = timedelta(hours=1)
+SEARCH_STEP: Final = timedelta(hours=1)
 """To detect changes, the offset is read at timestamps that are this far apart."""
-INSTANT: Final = timedelta(microseconds=1)
+PRECISION: Final = timedelta(microseconds=1)
 """Precision to which the timestamp of a change is computed."""
 
 Interval = tuple[datetime, datetime]
@@ -62,9 +62,9 @@ def date_of(day: int) -> date:
 
 
 def hour_of(timestamp: datetime, zone: tzinfo) -> int:
-    """Return the local hour of ``timestamp``: `HOURS` × day, plus the hour of the day (0 to 23)."""
+    """Return the local hour of ``timestamp``: 24 × day, plus the hour of the day (0 to 23)."""
     local = timestamp.astimezone(zone)
-    return (local.toordinal() - EPOCH_ORDINAL) * HOURS + local.hour
+    return (local.toordinal() - EPOCH_ORDINAL) * DAY_HOURS + local.hour
 
 
 @lru_cache(maxsize=8192)
@@ -75,7 +75,7 @@ def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
     """
     open_intervals: list[Interval] = []
     opened_at: datetime | None = None
-    opens, ends = _turns(zone, from_day), _turns(zone, to_day + 1)
+    opens, ends = _transitions(zone, from_day), _transitions(zone, to_day + 1)
     # ``is_open``: clocks show ``from_day`` or a later day. ``is_over``: they show a day after
     # ``to_day``.
     is_open = is_over = False
@@ -102,32 +102,32 @@ def offsets(
 
 
 @lru_cache(maxsize=8192)
-def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
+def _transitions(zone: tzinfo, day: int) -> frozenset[datetime]:
     """Return when the statement "clocks show this day or a later day" becomes true or false."""
     middle = datetime.combine(date_of(day), datetime.min.time(), UTC)
-    turns: set[datetime] = set()
-    start = middle - AROUND
+    transitions: set[datetime] = set()
+    start = middle - SEARCH_MARGIN
     is_true = False
-    for end in (*_changes(zone, start, middle + AROUND), middle + AROUND):
+    for end in (*_changes(zone, start, middle + SEARCH_MARGIN), middle + SEARCH_MARGIN):
         # The offset is constant from ``start`` to ``end``. In this interval, the statement is true
         # from ``true_from`` on.
         midnight = middle - _offset(zone, start)
         true_from = min(max(start, midnight), end)
         if is_true and true_from > start:
-            turns.add(start)
+            transitions.add(start)
             is_true = False
         if not is_true and true_from < end:
-            turns.add(true_from)
+            transitions.add(true_from)
             is_true = True
         start = end
-    return frozenset(turns)
+    return frozenset(transitions)
 
 
 def _changes(zone: tzinfo, start: datetime, end: datetime) -> list[datetime]:
     """Return the timestamps between ``start`` and ``end`` at which the offset changes."""
     changes = []
     while start < end:
-        step = min(start + STEP, end)
+        step = min(start + SEARCH_STEP, end)
         if _offset(zone, start) != _offset(zone, step):
             changes.append(_first_with(zone, start, step))
         start = step
@@ -137,7 +137,7 @@ def _changes(zone: tzinfo, start: datetime, end: datetime) -> list[datetime]:
 def _first_with(zone: tzinfo, before: datetime, after: datetime) -> datetime:
     """Bisect for the first timestamp that has the offset of ``after``."""
     offset = _offset(zone, after)
-    while after - before > INSTANT:
+    while after - before > PRECISION:
         middle = before + (after - before) // 2
         before, after = (before, middle) if _offset(zone, middle) == offset else (middle, after)
     return after

@@ -1,7 +1,7 @@
 """Computes the pulse of a location: its net today, and its activity by weekday and hour.
 
-The net of today until now is compared with the net of yesterday until the same local time, and with
-the best of the last four days with the same weekday.
+The net of today until now is compared with the net of yesterday until the same local time. The best
+of the last four days with the same weekday is returned as well.
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from controlplane.figures.local_time import HOURS, date_of
+from controlplane.figures.local_time import DAY_HOURS, date_of
 from controlplane.figures.money import percent
 from controlplane.figures.records import Activity, Point, PulseCurrency, VenuePulse
 
@@ -47,11 +47,11 @@ class PulseFacts:
 
     @property
     def today(self) -> int:
-        return self.hour // HOURS
+        return self.hour // DAY_HOURS
 
 
 def pulse(facts: PulseFacts) -> VenuePulse:
-    recent = {currency for currency, hour in facts.nets if hour // HOURS >= facts.today - 1}
+    recent = {currency for currency, hour in facts.nets if hour // DAY_HOURS >= facts.today - 1}
     currencies = {facts.currency, *recent, *facts.net_this_hour, *facts.net_same_hour_yesterday}
     first_counted_day = facts.today - ACTIVITY_DAYS
     return VenuePulse(
@@ -66,9 +66,9 @@ def activity(facts: PulseFacts) -> tuple[Activity, ...]:
     """Return the number of orders by weekday and hour. Hours without orders are left out."""
     counts: defaultdict[tuple[int, int], int] = defaultdict(int)
     for (_currency, hour), orders in facts.orders.items():
-        day = hour // HOURS
+        day = hour // DAY_HOURS
         if facts.today - ACTIVITY_DAYS <= day < facts.today:
-            counts[date_of(day).isoweekday(), hour % HOURS] += orders
+            counts[date_of(day).isoweekday(), hour % DAY_HOURS] += orders
     return tuple(
         Activity(weekday=weekday, hour=hour, order_count=orders)
         for (weekday, hour), orders in sorted(counts.items())
@@ -77,7 +77,7 @@ def activity(facts: PulseFacts) -> tuple[Activity, ...]:
 
 
 def _currency(currency: str, facts: PulseFacts) -> PulseCurrency:
-    hour = facts.hour % HOURS
+    hour = facts.hour % DAY_HOURS
     whole_hours = _hourly_nets(currency, facts.today, facts)[:hour]
     points = [*whole_hours, facts.net_this_hour.get(currency, 0)]
     yesterday = sum(_hourly_nets(currency, facts.today - 1, facts)[:hour])
@@ -103,11 +103,11 @@ def _peak(currency: str, facts: PulseFacts) -> list[int]:
     days = [
         day
         for day in range(facts.today - WEEK, facts.today - ACTIVITY_DAYS - 1, -WEEK)
-        if any((currency, day * HOURS + hour) in facts.nets for hour in range(HOURS))
+        if any((currency, day * DAY_HOURS + hour) in facts.nets for hour in range(DAY_HOURS))
     ]
     nets_of_days = [_hourly_nets(currency, day, facts) for day in days]
     return max(nets_of_days, key=sum, default=[])
 
 
 def _hourly_nets(currency: str, day: int, facts: PulseFacts) -> list[int]:
-    return [facts.nets.get((currency, day * HOURS + hour), 0) for hour in range(HOURS)]
+    return [facts.nets.get((currency, day * DAY_HOURS + hour), 0) for hour in range(DAY_HOURS)]

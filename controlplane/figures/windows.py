@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final, Literal
 
-from controlplane.figures.local_time import HOURS, Clock, date_of, day_of, hour_of
+from controlplane.figures.local_time import DAY_HOURS, Clock, date_of, day_of, hour_of
 
 Period = Literal["today", "yesterday", "last7", "thisMonth", "custom"]
 DAYS_MAX: Final = 366
@@ -40,7 +40,7 @@ class Days:
     @property
     def hours(self) -> tuple[int, int]:
         """Return the first and the last local hour of these days."""
-        return self.first * HOURS, (self.last + 1) * HOURS - 1
+        return self.first * DAY_HOURS, (self.last + 1) * DAY_HOURS - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def period_days(query: PeriodQuery, clock: Clock, now: datetime) -> Days:
     """Return the local days of a period in the time zone of ``clock``. Raises PeriodError."""
     if query.period == "custom":
         return _custom_days(query)
-    today = hour_of(now, clock.zone) // HOURS
+    today = hour_of(now, clock.zone) // DAY_HOURS
     first, last = {
         "today": (today, today),
         "yesterday": (today - 1, today - 1),
@@ -69,15 +69,15 @@ def period_days(query: PeriodQuery, clock: Clock, now: datetime) -> Days:
 def _custom_days(query: PeriodQuery) -> Days:
     first, last = _required("from", query.first), _required("to", query.last)
     if first > last:
-        raise PeriodError("to", "must not be before from")
+        raise PeriodError("to", "must not be before `from`")
     if (last - first).days >= DAYS_MAX:
-        raise PeriodError("to", f"must be less than {DAYS_MAX} days after from")
+        raise PeriodError("to", f"must be less than {DAYS_MAX} days after `from`")
     return Days(day_of(first), day_of(last))
 
 
 def _required(field: str, value: date | None) -> date:
     if value is None:
-        raise PeriodError(field, "is needed for the period custom")
+        raise PeriodError(field, "is needed for the period `custom`")
     if not DATE_MIN <= value <= DATE_MAX:
         raise PeriodError(field, f"must be from {DATE_MIN} to {DATE_MAX}")
     return value

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controlplane.figures.local_time import HOURS
+from controlplane.figures.local_time import DAY_HOURS
 from controlplane.figures.money import milli
 from controlplane.figures.sums import DaySums, HourSums, ItemSums, Sums, UnitSums, add_part
 from controlplane.merchant.sales import LineRow, NewRefund, NewSale, SaleMoney
@@ -51,7 +51,7 @@ class RollupKey:
 
     @property
     def location_day(self) -> Key:
-        return (self.location, self.hour // HOURS, self.currency)
+        return (self.location, self.hour // DAY_HOURS, self.currency)
 
 
 class Contributions:
@@ -146,9 +146,9 @@ def of_refund(
         day_sums = DaySums(undated_count=1, undated_amount=amount)
         contributions.add(DayRollup, sale_key.day_key, day_sums)
         return contributions
-    hour = HourSums(refund=refund.goods, refund_count=1)
-    contributions.add(HourRollup, refund_key.hour_key, hour)
-    sums = DaySums(
+    hour_sums = HourSums(refund=refund.goods, refund_count=1)
+    contributions.add(HourRollup, refund_key.hour_key, hour_sums)
+    day_sums = DaySums(
         refund=refund.goods,
         refund_count=1,
         refunded_fee=refund.fee,
@@ -157,8 +157,8 @@ def of_refund(
         refund_unknown_tax=int(tax is None),
         refund_unknown_components=int(not refund.has_components),
     )
-    contributions.add(DayRollup, refund_key.day_key, sums)
+    contributions.add(DayRollup, refund_key.day_key, day_sums)
     for snapshot, quantity, amount in lines or ((NO_SNAPSHOT, 0, refund.goods),):
-        item = ItemSums(refunded_milli=quantity, refund=amount)
-        contributions.add_item(refund_key, snapshot, item)
+        item_sums = ItemSums(refunded_milli=quantity, refund=amount)
+        contributions.add_item(refund_key, snapshot, item_sums)
     return contributions

@@ -11,18 +11,20 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from controlplane.figures.local_time import HOURS
+from controlplane.figures.local_time import DAY_HOURS
 from controlplane.merchant.contributions import SPAN_DAYS
 from controlplane.storage.merchant import rollup_tables
 
 COMPLETED: Final = "s.status = 'completed'"
 REFUNDS: Final = "refunds r JOIN sales s ON s.position = r.sale"
+"""The refunds, each with its sale."""
 DATED: Final = f"{COMPLETED} AND r.local_hour IS NOT NULL"
+"""The condition for refunds with a date, of completed sales."""
 # The next four are keys of rollups: columns with their SQL expressions (`Summand`).
-SALE_DAY: Final = {"location": "s.location", "day": f"s.local_hour / {HOURS}",
+SALE_DAY: Final = {"location": "s.location", "day": f"s.local_hour / {DAY_HOURS}",
                    "currency": "s.currency", "payment_type": "s.payment_type",
                    "payment_method": "COALESCE(s.payment_method, 0)"}  # fmt: skip
-REFUND_DAY: Final = {"location": "r.location", "day": f"r.local_hour / {HOURS}",
+REFUND_DAY: Final = {"location": "r.location", "day": f"r.local_hour / {DAY_HOURS}",
                      "currency": "r.currency", "payment_type": "r.payment_type",
                      "payment_method": "COALESCE(r.payment_method, 0)"}  # fmt: skip
 SALE_HOUR: Final = {"location": "s.location", "hour": "s.local_hour", "currency": "s.currency"}

@@ -1,1 +1,1 @@
-"""What an operation is: its row, request context, caller, errors, cursors and limits."""
+"""The parts of an operation: definition, request context, caller, errors, cursors and limits."""

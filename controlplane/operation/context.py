@@ -69,14 +69,14 @@ class RequestContext:
             organization_id=organization_id,
         )
 
-    def require_access(self, organization_id: str, location_id: str, thing: str) -> None:
+    def require_access(self, organization_id: str, location_id: str, kind: str) -> None:
         """Raise a refusal if the caller has no access to the location.
 
-        For a location of a different organization, the refusal is ``not_found(thing)``, for example
+        For a location of a different organization, the refusal is ``not_found(kind)``, for example
         `there is no such device`.
         """
         if organization_id != self.caller.organization_id:
-            raise not_found(thing)
+            raise not_found(kind)
         if not self.caller.has_access_to(location_id):
             raise foreign_location()
 
@@ -85,9 +85,11 @@ class RequestContext:
         return self.caller.visible(table)
 
     def device(self, instance_id: UUID, *, lock: bool = False) -> Device:
-        """Return a device. ``lock`` is for operations that change it: consoles then refresh it.
+        """Return a device.
 
-        Raises a refusal if the device does not exist, or the caller has no access to it.
+        ``lock`` is for operations that change the device: its row is locked, and consoles refresh
+        the device. Raises a refusal if the device does not exist, or the caller has no access to
+        it.
         """
         query = select(Device).where(
             Device.organization_id == self.caller.organization_id,

@@ -68,7 +68,8 @@ def unauthenticated(realm: str = "remoteControl", description: str = "") -> Refu
     return Refusal(
         HTTPStatus.UNAUTHORIZED,
         "unauthenticated",
-        "a valid API key is needed: Authorization: Bearer <API key>, or the session cookie",
+        "the credential is missing or invalid: send Authorization: Bearer <API key>, or the session"
+        " cookie",
         headers={"WWW-Authenticate": challenge},
     )
 
@@ -110,9 +111,9 @@ def method_not_allowed(methods: str, detail: str) -> Refusal:
     )
 
 
-def not_found(thing: str) -> Refusal:
-    """Return the refusal for an unknown ``thing``, such as a device or a report."""
-    return Refusal(HTTPStatus.NOT_FOUND, f"{thing}_not_found", f"there is no such {thing}")
+def not_found(kind: str) -> Refusal:
+    """Return the refusal for an unknown object. ``kind`` is its kind, such as ``device``."""
+    return Refusal(HTTPStatus.NOT_FOUND, f"{kind}_not_found", f"there is no such {kind}")
 
 
 def conflict(code: str, detail: str) -> Refusal:

@@ -29,7 +29,7 @@ from controlplane.storage.tables import ApiKey
 
 IDS_A_STEP: Final = 500
 """Maximum number of ids in one query."""
-WRITING: Final[Collection[Role]] = ("owner", "manager")
+WRITING_ROLES: Final[Collection[Role]] = ("owner", "manager")
 """The roles with write access. A viewer can only read."""
 
 
@@ -108,7 +108,7 @@ def caller_of_requester(
     return Caller(
         requester_id,
         organization_id,
-        member.role in WRITING,
+        member.role in WRITING_ROLES,
         frozenset(member.locations),
         owner_id=requester_id,
         role=member.role,
@@ -149,7 +149,8 @@ def _credentials(
 ) -> Select[*tuple[Any, ...]]:
     """Select credentials with their users and memberships, by two joins on primary keys.
 
-    ``bounds`` are the locations of the membership. ``is_outer`` includes credentials without user.
+    ``bounds`` are the locations of the membership. With ``is_outer``, credentials without a user
+    are selected too.
     """
     is_member = and_(
         _memberships.user_id == user_id, _memberships.organization_id == table.organization_id
@@ -226,12 +227,12 @@ def _key_caller(row: Row[*tuple[Any, ...]]) -> Caller | None:
         return Caller(row.id, row.organization_id, row.can_write, frozenset(row.locations))
     if row.role is None or row.permissions_version is None:
         return None  # the membership has ended, or the user was deleted
-    can_write = row.can_write and row.role in WRITING
+    can_write = row.can_write and row.role in WRITING_ROLES
     return _member_caller(row, "api_key", can_write, intersect_locations(row.locations, row.bounds))
 
 
 def _session_caller(row: Row[*tuple[Any, ...]]) -> Caller:
-    return _member_caller(row, "session", row.role in WRITING, frozenset(row.bounds))
+    return _member_caller(row, "session", row.role in WRITING_ROLES, frozenset(row.bounds))
 
 
 def _grant_caller(row: Row[*tuple[Any, ...]]) -> Caller:

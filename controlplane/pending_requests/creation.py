@@ -50,8 +50,10 @@ def create(
     ]
     # `_devices` returns at most one device more than the permitted number of pending requests. If
     # it returns that many, the call selects too many devices, and is refused.
-    is_cut = body.instance_ids is None and len(devices) > context.settings.pending_requests_max
-    _refuse_too_many(context, len(devices) if is_cut else len(new_devices))
+    has_too_many_devices = (
+        body.instance_ids is None and len(devices) > context.settings.pending_requests_max
+    )
+    _refuse_too_many(context, len(devices) if has_too_many_devices else len(new_devices))
     rows = [_new_row(context, device, body) for device in new_devices]
     context.session.add_all(rows)
     for row in existing.values():

@@ -24,10 +24,10 @@ class CreatePendingReply(Tolerant):
 
     Attributes:
         pending_requests: ids of the created and the existing pending requests.
-        created: devices with a new pending request.
-        existing: devices that already had a pending request of this kind. It now lasts at least
-            until ``until``.
-        refused: devices that are revoked or do not support the kind.
+        created: number of devices with a new pending request.
+        existing: number of devices that already had a pending request of this kind. This request
+            now lasts at least until ``until``.
+        refused: number of devices that are revoked or do not support the kind.
     """
 
     pending_requests: Array[Uuid]

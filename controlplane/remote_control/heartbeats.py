@@ -61,7 +61,7 @@ def store_heartbeats(
     devices = _devices(session, {heartbeat.body.binding_id for heartbeat in heartbeats})
     result = HeartbeatBatchResult()
     positions_by_foreground: dict[bool, list[int]] = {True: [], False: []}
-    returned_positions: list[int] = []
+    back_online_positions: list[int] = []
     for heartbeat in heartbeats:
         device = devices.get(heartbeat.body.binding_id)
         if device is None or not heartbeat.caller.may_see(
@@ -81,15 +81,15 @@ def store_heartbeats(
             positions_by_foreground[heartbeat.body.foreground].append(device.position)
             result.seen.setdefault(device.organization_id, set()).add(device.position)
         if device.priority in NOT_ONLINE:
-            returned_positions.append(device.position)
+            back_online_positions.append(device.position)
             result.back_online.add(device.organization_id)
         result.replies.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
     for foreground, positions in positions_by_foreground.items():
         if positions:
             _store_last_seen(session, positions, now, foreground=foreground)
-    if returned_positions:
-        mark_online(session, returned_positions)
-        end_offline_intervals(session, returned_positions, now)
+    if back_online_positions:
+        mark_online(session, back_online_positions)
+        end_offline_intervals(session, back_online_positions, now)
     return result
 
 

@@ -158,7 +158,7 @@ def _finish_request(
     if request.kind != body.kind:
         raise invalid_field("kind", f"the request is for a report of kind {request.kind}")
     try:
-        request.status = lifecycle.move(request.status, lifecycle.result(body.outcome))
+        request.status = lifecycle.move(request.status, lifecycle.result_event(body.outcome))
     except lifecycle.TransitionRefusedError as refused:
         raise refusal_of(refused) from None
     # If a request has expired and its result arrives late, the status of the request changes, but

@@ -23,9 +23,9 @@ class Content:
     Args:
         references: The names of the columns that contain the position of a row, each with the table
             of that row.
-        owner: How to find the organization of a row if this table has no column for it: the table
-            of the parent row, the column of this table that refers to the parent row, and the
-            column of the parent row that it refers to.
+        owner: How to find the organization of a row if this table has no column for it. The values
+            are the `Content` of the parent table, the column of this table that refers to a row of
+            the parent table, and the column of the parent table that contains the same value.
     """
 
     table: Any

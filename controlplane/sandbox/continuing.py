@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from controlplane.figures.local_time import HOURS, hour_of
+from controlplane.figures.local_time import DAY_HOURS, hour_of
 from controlplane.merchant.writing import add_refund, add_sale
 from controlplane.sandbox.catalog import load_catalog
 from controlplane.sandbox.generator import DayGenerator, Transaction
@@ -71,8 +71,8 @@ def continue_sales(
     """
     sales = refunds = 0
     for venue in venues:
-        first = hour_of(since, venue.clock.zone) // HOURS - REFUND_DAYS
-        for day in range(first, hour_of(until, venue.clock.zone) // HOURS + 1):
+        first = hour_of(since, venue.clock.zone) // DAY_HOURS - REFUND_DAYS
+        for day in range(first, hour_of(until, venue.clock.zone) // DAY_HOURS + 1):
             for transaction in generator.transactions(venue, day):
                 position = 0
                 if since < transaction.sale.initiated_at <= until:

@@ -24,13 +24,15 @@ from controlplane.sandbox.catalog import MUNICIPALITY_MILLI, Catalog, Offer
 from controlplane.sandbox.locations import Method, Venue
 from controlplane.sandbox.plan import Plan, id_at
 
-HOURS: Final = (0, 0, 0, 0, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 0, 0)
+HOUR_WEIGHTS: Final = (
+    0, 0, 0, 0, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 0, 0,
+)  # fmt: skip
 """Relative number of sales in each hour of a day. The 25th hour exists only on days of 25 hours."""
-AWKWARD_HOURS: Final = (
+AWKWARD_HOUR_WEIGHTS: Final = (
     1, 1, 1, 1, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 2, 1,
 )  # fmt: skip
-"""`HOURS` of an awkward sandbox (`Plan.is_awkward`), which also has sales at night."""
-WEEKDAYS: Final = (90, 85, 90, 100, 125, 130, 80)
+"""`HOUR_WEIGHTS` of an awkward sandbox (`Plan.is_awkward`), which also has sales at night."""
+WEEKDAY_PERCENTS: Final = (90, 85, 90, 100, 125, 130, 80)
 """Sales on each day of the week in percent of the average, Monday first."""
 FOREIGN: Final = {"AED": "EUR", "EUR": "AED"}
 """The currency of a sale in a foreign currency, by the currency of the venue."""
@@ -58,7 +60,8 @@ class DayGenerator:
         self.plan = plan
         self._catalog = catalog
         self._methods = methods
-        self._hour_weights = tuple(accumulate(AWKWARD_HOURS if plan.is_awkward else HOURS))
+        hour_weights = AWKWARD_HOUR_WEIGHTS if plan.is_awkward else HOUR_WEIGHTS
+        self._hour_weights = tuple(accumulate(hour_weights))
         self._offer_weights = tuple(accumulate(offer.weight for offer in catalog.offers))
 
     def transactions(self, venue: Venue, day: int) -> Iterator[Transaction]:
@@ -176,7 +179,7 @@ class DayGenerator:
 
     def _draw_timestamps(self, rng: random.Random, venue: Venue, day: int) -> Iterator[datetime]:
         spans = intervals(venue.clock.zone, day, day)
-        weekday_percent = WEEKDAYS[(day + 3) % 7]  # 1970-01-01, day 0, was a Thursday
+        weekday_percent = WEEKDAY_PERCENTS[(day + 3) % 7]  # 1970-01-01, day 0, was a Thursday
         random_percent = rng.randrange(70, 131)
         count = divide(self.plan.sales_per_day * weekday_percent * random_percent, 10_000)
         length_us = sum((end - start) // timedelta(microseconds=1) for start, end in spans)

@@ -73,6 +73,12 @@ def load_lines(session: Session, lines: Iterable[str]) -> dict[str, int]:
 
 
 class _Import:
+    """One import.
+
+    ``_offsets`` has the number that is added to the positions of each table, and ``_zones`` the
+    time zones of the imported locations by position.
+    """
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._by_name = {content.name: content for content in CONTENTS}

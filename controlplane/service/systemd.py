@@ -97,8 +97,8 @@ class SystemdService:
         if not self.is_packaged:
             require_safe_program(Path(self._command_line[0]), self._owner)
             sysusers = self._root / _OWN_SYSUSERS
-            is_new_user = _write_if_different(sysusers, (RESOURCES / SYSUSERS).read_text())
-            if is_new_user or not self._has_account():
+            is_changed = _write_if_different(sysusers, (RESOURCES / SYSUSERS).read_text())
+            if is_changed or not self._has_account():
                 self._run_checked("systemd-sysusers", str(sysusers))
             if _write_if_different(self._root / _OWN_UNIT, unit_text(self._command_line)):
                 self._run_checked("systemctl", "daemon-reload")
@@ -250,12 +250,13 @@ def _run_here(*words: str) -> Output:
 
 
 def _write_if_different(path: Path, text: str, mode: int = 0o644) -> bool:
+    """Write ``text`` to a file that does not contain it. Return whether the file was written."""
     if path.is_file() and path.read_text() == text:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    new.touch(mode=0o600)
-    new.write_text(text)
-    new.chmod(mode)
-    new.replace(path)
+    new_file = path.with_name(f".{path.name}.new")
+    new_file.touch(mode=0o600)
+    new_file.write_text(text)
+    new_file.chmod(mode)
+    new_file.replace(path)
     return True

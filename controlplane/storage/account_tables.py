@@ -68,8 +68,8 @@ class SignInSession(Base):
         subject: the user's id at the provider.
         access_token: for calls of the provider's userinfo endpoint.
         refresh_token: for new access tokens, if the provider issued one.
-        verify_at: when the provider is asked again about the user.
-        verified_until: until when the session is valid without a new answer of the provider.
+        verify_at: when the provider must confirm the user again.
+        verified_until: until when the session is valid without a new confirmation.
     """
 
     __tablename__ = "sessions"
@@ -138,7 +138,7 @@ class SecondFactor(Base):
 
     Attributes:
         secret: Base32.
-        is_confirmed: whether the user has entered a code. Only then is the factor required.
+        is_confirmed: whether the user has entered a code. From then on, the factor is required.
         last_step: time step of the last accepted code. Codes of earlier steps are refused.
     """
 

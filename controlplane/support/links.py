@@ -41,7 +41,7 @@ class NewLink:
 def make_link(session: Session, *, channel: str, requested_by: str, now: datetime) -> NewLink:
     """Create the link of a chat, with its token.
 
-    Delete links that ended or expired more than `RETENTION` ago.
+    Also deletes the links that ended or expired more than `RETENTION` ago.
     """
     _delete_ended(session, now - RETENTION)
     new_link = NewLink(uuid.uuid4(), secrets.token_urlsafe(32), now + TOKEN_LIFE)

@@ -21,7 +21,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, conflict, manager_required, not_found
 from controlplane.operation.operation import Area, procedure
-from controlplane.operation.permissions import WRITING
+from controlplane.operation.permissions import WRITING_ROLES
 from controlplane.operation.records import record_of
 from controlplane.storage.support_tables import SupportLink
 from controlplane.support import routes
@@ -139,7 +139,9 @@ def _access_of(session: Session, caller: Caller) -> Access:
     """
     if caller.kind == "session" and caller.owner_id is not None:
         memberships = memberships_of_caller(session, caller)
-        linkable = (each for each in memberships if each.role in WRITING and not each.locations)
+        linkable = (
+            each for each in memberships if each.role in WRITING_ROLES and not each.locations
+        )
         return Access(
             visible=tuple(each.organization_id for each in memberships),
             linkable=tuple(each.organization_id for each in linkable),

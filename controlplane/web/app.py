@@ -43,7 +43,7 @@ from controlplane.web.problems import reply_to
 from controlplane.web.retail import retail_routes
 
 READY_WITHIN_S = 2
-FREQUENT = {HEARTBEAT.path, ON_COMMANDS.path, RESOURCE_PATH, SALES, SIGN_IN}
+FREQUENT_PATHS = {HEARTBEAT.path, ON_COMMANDS.path, RESOURCE_PATH, SALES, SIGN_IN}
 """The paths of frequent calls. They are compared first. Sign-in is included: it needs no
 credential, so anyone can send a flood of attempts, and refusing each attempt must cost little.
 """
@@ -78,7 +78,7 @@ def build_app(core: Core) -> Starlette:
         Route("/readyz", Handler(core, _readyz)),
     ]
     # Paths are compared in this order, so the most frequent calls come first.
-    routes.sort(key=lambda route: route.path not in FREQUENT)
+    routes.sort(key=lambda route: route.path not in FREQUENT_PATHS)
     middleware = Middleware(
         CallMiddleware,
         clock=core.clock,

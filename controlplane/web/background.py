@@ -79,8 +79,8 @@ async def background(core: Core) -> AsyncIterator[None]:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             core.close_feeds()
-            await core.feeds.finished()
-            await core.console_feeds.finished()
+            await core.feeds.wait_for_poll()
+            await core.console_feeds.wait_for_poll()
 
 
 def _start_retention(core: Core) -> Iterator[asyncio.Task[None]]:
@@ -152,7 +152,7 @@ async def poll_changes(core: Core) -> None:
     SQLite sends no notifications, and notifications of PostgreSQL are lost while the connection is
     interrupted.
 
-    Also store when API keys were last used in calls to this process.
+    Also stores when API keys were last used in calls to this process.
     """
     now, settings = core.clock(), core.settings
     polled_at_s, since = core.keys.now_s(), now - CHANGES_LOOKBACK

@@ -90,7 +90,7 @@ async def send_events(
     Starlette's streaming response is not used: it needs a task group for each stream, and there are
     thousands of streams that are idle most of the time.
     """
-    watch = asyncio.create_task(_end_when_gone(receive, stream), name="client of a stream")
+    watch = asyncio.create_task(_end_at_disconnect(receive, stream), name="client of a stream")
     try:
         await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
         async with aclosing(events) as pieces:
@@ -101,7 +101,7 @@ async def send_events(
         watch.cancel()
 
 
-async def _end_when_gone(receive: Receive, stream: EventStream) -> None:
+async def _end_at_disconnect(receive: Receive, stream: EventStream) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     stream.end()

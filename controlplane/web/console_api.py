@@ -27,10 +27,10 @@ from controlplane.devices.locations.alert_webhook import alert_webhook_operation
 from controlplane.devices.locations.operations import location_operations
 from controlplane.devices.overview.console_feeds import ConsoleStream
 from controlplane.devices.overview.device import device
-from controlplane.devices.overview.home import reports, summary
 from controlplane.devices.overview.listing import healths, overview
 from controlplane.devices.overview.printers import printers
 from controlplane.devices.overview.records import ChangesRequest
+from controlplane.devices.overview.start_page import reports, summary
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.operation import procedure

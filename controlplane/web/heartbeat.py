@@ -30,7 +30,7 @@ class HeartbeatEndpoint:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._waiting: list[tuple[DeviceHeartbeat, asyncio.Future[HeartbeatReply]]] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._write_task: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -47,8 +47,8 @@ class HeartbeatEndpoint:
         """
         reply: asyncio.Future[HeartbeatReply] = asyncio.get_running_loop().create_future()
         self._waiting.append((heartbeat, reply))
-        if self._writing is None:
-            self._writing = asyncio.create_task(self._write(), name="heartbeats")
+        if self._write_task is None:
+            self._write_task = asyncio.create_task(self._write(), name="heartbeats")
         return await reply
 
     async def _write(self) -> None:
@@ -65,7 +65,7 @@ class HeartbeatEndpoint:
                 for (_, reply), answer in zip(batch, replies, strict=True):
                     _settle(reply, answer)
         finally:
-            self._writing = None
+            self._write_task = None
 
     async def _write_together(self, heartbeats: list[DeviceHeartbeat]) -> HeartbeatBatchResult:
         now, settings = self._core.clock(), self._core.settings

@@ -1,9 +1,9 @@
 """Replies for refusals, in the format of the interface that was called.
 
-The facade sends problems (RFC 9457). The retail API sends no body for 401, 403 and 404, and
-otherwise a problem with the codes of its own contract. OAuth sends errors as in RFC 6749, section
-5.2, or a page. The pages to sign in send a page. The agent protocol sends ``{"error": …}``.
-JSON-RPC errors are not refusals.
+The facade sends problems (RFC 9457). The retail API sends no body for 401, 403 and 404, and a
+problem with the codes of its own contract for other statuses. OAuth endpoints send errors as in
+RFC 6749, section 5.2. Sign-in pages and OAuth pages send a page. The agent protocol sends
+``{"error": …}``. JSON-RPC errors are not refusals.
 """
 
 import re

@@ -34,7 +34,7 @@ from controlplane.analytics.messages import FullDate
 from controlplane.analytics.query import ResolvedQuery, days_of
 from controlplane.analytics.reading import Reader
 from controlplane.analytics.single_sales import DAYS_MAX as DAYS_MAX_OF_SALES
-from controlplane.figures.local_time import HOURS
+from controlplane.figures.local_time import DAY_HOURS
 from controlplane.figures.records import Coverage, LocalHour, Window
 from controlplane.figures.windows import DAYS_MAX, Period, PeriodQuery
 
@@ -71,7 +71,7 @@ class QuerySalesArguments(Exact):
         alias="to",
         description=f"last local day, inclusive; at most {DAYS_MAX} days in one call",
     )
-    hours: Absent[Annotated[tuple[LocalHour, ...], MaxItems(HOURS)]] = Field(
+    hours: Absent[Annotated[tuple[LocalHour, ...], MaxItems(DAY_HOURS)]] = Field(
         default=None,
         description="count only these local hours of the day: 0 to 11 are the hours before noon;"
         f" default: all; a call with hours covers at most {DAYS_MAX_OF_SALES} days",

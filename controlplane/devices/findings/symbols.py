@@ -1,8 +1,7 @@
-"""A symbol, which is one character, for each subject of sums.
+"""The symbols of the subjects that `findings.counting` counts. A symbol is one character.
 
-`findings.counting` explains the subjects. The database joins the symbols of many devices into
-texts. Counting the symbols of 50,000 devices in such texts takes milliseconds. Decoding 50,000
-lists of subjects takes a second.
+The database joins the symbols of many devices into texts. Counting the symbols of 50,000 devices in
+such texts takes milliseconds. Decoding 50,000 lists of subjects takes a second.
 """
 
 from collections.abc import Collection
@@ -13,14 +12,14 @@ from sqlalchemy.orm import Session
 
 from controlplane.storage.report_tables import FindingSubject
 
-BEFORE_FIRST: Final = ord(" ")
-"""The code of the character before the first symbol, because subjects are numbered from 1. The
-symbols of the first 94 subjects are ASCII characters, which need the least storage."""
+CODE_BEFORE_FIRST: Final = ord(" ")
+"""The code point before that of the first symbol, because subjects are numbered from 1. The symbols
+of the first 94 subjects are ASCII characters, which need the least storage."""
 
 
 def symbol_of(number: int) -> str:
     """Return the symbol of the subject with this number (`FindingSubject.position`)."""
-    return chr(BEFORE_FIRST + number)
+    return chr(CODE_BEFORE_FIRST + number)
 
 
 def symbols(session: Session) -> dict[str, str]:

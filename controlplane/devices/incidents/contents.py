@@ -25,8 +25,8 @@ EVIDENCE_MAX: Final = 300
 class IncidentContent:
     """An incident in a report. The fields are columns of `DeviceIncident`.
 
-    ``reported_s`` is when it began. The times are not corrected yet. The other fields are those of
-    `agent.wire.payloads.history.Incident`.
+    ``reported_s`` is when it began according to the clock of the device. The times are not
+    corrected yet. The other fields are those of `agent.wire.payloads.history.Incident`.
     """
 
     cause: Cause

@@ -35,7 +35,7 @@ _SUSPECTS: Final[Mapping[Cause, str]] = {
 }
 """What is to blame, by cause, if most devices of a location took part."""
 _SUSPECT_OF_FEW: Final = (
-    "a switch or access point that they share; the others kept their connection"
+    "a switch or access point that they share; the other devices kept their connection"
 )
 """What is to blame if at most half of the devices took part.
 

@@ -1,6 +1,6 @@
 """The incidents of locations, newest first. Incidents that devices share are one entry.
 
-For each page, a number of rows of `DeviceIncident` is read, newest first. Then the incidents that
+For each page, the next rows of `DeviceIncident` are read, newest first. Then the incidents that
 began shortly before or after them at the same locations are read, and all of them are grouped.
 """
 
@@ -154,12 +154,12 @@ def _read_groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
     """
     incidents: dict[int, Incident] = {}
     margin_s, spans = _MARGIN_S, _spans(rows, _MARGIN_S)
-    oldest_s = seconds_of(context.now - 2 * INCIDENTS_KEPT)  # no stored incident is older
+    oldest_s = seconds_of(context.now - 2 * INCIDENTS_KEPT)  # older incidents have been deleted
     while spans:
-        near = _read_incidents(context, spans)
-        incidents |= {each.position: each for each in near}
+        read_incidents = _read_incidents(context, spans)
+        incidents |= {each.position: each for each in read_incidents}
         starts = defaultdict[str, list[int]](list)
-        for each in near:
+        for each in read_incidents:
             starts[each.location_id].append(each.began_s)
         margin_s *= 8
         spans = [
@@ -170,7 +170,7 @@ def _read_groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
     by_location = defaultdict[str, list[Incident]](list)
     for each in incidents.values():
         by_location[each.location_id].append(each)
-    groups = [group for near in by_location.values() for group in groups_of(near)]
+    groups = [group for each in by_location.values() for group in groups_of(each)]
     return sorted(groups, key=lambda group: (-group[0].began_s, -group[0].position))
 
 

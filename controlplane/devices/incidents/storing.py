@@ -32,7 +32,7 @@ PERIODS_MAX: Final = 32
 
 Key = tuple[int, Cause]
 """When an incident began by the clock of the device (``reported_s``), and its cause."""
-_CONTENT: Final = [getattr(DeviceIncident, each.name) for each in fields(IncidentContent)]
+_CONTENT_COLUMNS: Final = [getattr(DeviceIncident, each.name) for each in fields(IncidentContent)]
 
 
 def store_record(
@@ -58,8 +58,8 @@ def store_record(
     ]
     _store_incidents(session, device, accepted_incidents, correction, bindings)
     # If the report finished before it arrived, either it was sent late or the clock of the device
-    # is slow. The stored period is the one that the report covers in both cases: from the later
-    # start to the earlier end.
+    # is slow. The stored period begins at the later of the two possible starts and ends at the
+    # earlier of the two possible ends, so that the report covers it in both cases.
     since_s = max(record.since_s + correction, oldest_s)
     until_s = min(record.finished_s + min(correction, 0), arrived_s)
     _store_periods(session, device, bindings.within(since_s, until_s), oldest_s)
@@ -106,7 +106,7 @@ def _store_incidents(
     bindings: _Bindings,
 ) -> None:
     # Loading ORM objects would take twice as long, and most reports change none of the rows.
-    query = select(DeviceIncident.position, DeviceIncident.correction_s, *_CONTENT)
+    query = select(DeviceIncident.position, DeviceIncident.correction_s, *_CONTENT_COLUMNS)
     query = query.where(DeviceIncident.device == device.position)
     stored_rows = {
         (row.reported_s, row.cause): (row.position, _content_of(row), row.correction_s)

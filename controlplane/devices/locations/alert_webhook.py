@@ -1,4 +1,4 @@
-"""The route to the webhook of an organization, and the checks of its address."""
+"""The webhook of an organization: the operations that set it, and the checks of its address."""
 
 import base64
 import re

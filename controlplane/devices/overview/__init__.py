@@ -1,1 +1,1 @@
-"""The device list of the console."""
+"""The console's start page, its lists of devices, reports and printers, and its device page."""

@@ -2,7 +2,7 @@
 
 A process has one poll of the database for all of its consoles. The poll runs shortly after a change
 in the process itself. It also runs every few seconds, to find changes by other processes and
-changes that come with time, such as a device that is no longer online.
+changes that no call causes, such as a device that is no longer online.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class ConsoleStream(EventStream):
         changed: row keys of displayed devices that the next poll must read in any case.
         is_reordered: whether the order of devices has changed since the last poll.
         _sent: the row of each device that was last given to the console.
-        _fresh: rows that `next` returns.
+        _queued: rows that `next` returns.
         _must_reload: whether `next` reports that the order of devices changed.
     """
 
@@ -72,7 +72,7 @@ class ConsoleStream(EventStream):
         self.changed: set[int] = set(displayed)
         self.is_reordered = False
         self._sent: dict[int, bytes] = {}
-        self._fresh: dict[int, bytes] = {}
+        self._queued: dict[int, bytes] = {}
         self._must_reload = False
 
     async def next(self, within_s: float) -> tuple[tuple[bytes, ...], bool]:
@@ -81,7 +81,7 @@ class ConsoleStream(EventStream):
         Returns no rows and False if nothing changes within ``within_s``, or if the stream ends.
         """
         await self.wait(within_s)
-        new_rows, self._fresh = tuple(self._fresh.values()), {}
+        new_rows, self._queued = tuple(self._queued.values()), {}
         must_reload, self._must_reload = self._must_reload, False
         return new_rows, must_reload
 
@@ -98,23 +98,23 @@ class ConsoleStream(EventStream):
             row = rows[position]
             is_visible = caller.may_see(row.organization_id, row.location_id)
             if is_visible and self._sent.get(position) != row.data:
-                self._sent[position] = self._fresh[position] = row.data
+                self._sent[position] = self._queued[position] = row.data
         self._must_reload |= is_reordered
-        if self._fresh or self._must_reload:
+        if self._queued or self._must_reload:
             self.wake()
 
 
 class ConsoleFeeds:
     """The open streams of the consoles of this process. Use it from the event loop only.
 
-    ``_streams`` has the streams by organization id. ``_news`` is set if a poll must run, or if the
-    poll loop must end. ``_poll_task`` is the task of this loop.
+    ``_streams`` has the streams by organization id. ``_wakeup`` is set if a poll must run, or if
+    the poll loop must end. ``_poll_task`` is the task of this loop.
     """
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
         self._streams: dict[str, set[ConsoleStream]] = {}
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._poll_task: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -137,7 +137,7 @@ class ConsoleFeeds:
             if not streams:
                 self._streams.pop(organization_id, None)
             if not self._streams:
-                self._news.set()  # no stream is left, so the poll loop must end
+                self._wakeup.set()  # no stream is left, so the poll loop must end
 
     def notify(
         self, organization_id: str, positions: Collection[int], *, is_reordered: bool
@@ -147,10 +147,10 @@ class ConsoleFeeds:
         Call this after the commit.
         """
         streams = self._streams.get(organization_id, ())
-        has_news = False
+        needs_poll = False
         for stream in streams:
-            has_news |= stream.offer(positions, is_reordered=is_reordered)
-        if has_news:
+            needs_poll |= stream.offer(positions, is_reordered=is_reordered)
+        if needs_poll:
             self._start_poll()
 
     def poll_again(self) -> None:
@@ -166,7 +166,7 @@ class ConsoleFeeds:
         if self._poll_task is not None and not self._poll_task.done():
             self._poll_task.cancel()
 
-    async def finished(self) -> None:
+    async def wait_for_poll(self) -> None:
         """Wait until the running poll ends. Call this before the database is closed."""
         if self._poll_task is not None:
             await asyncio.wait((self._poll_task,))
@@ -175,7 +175,7 @@ class ConsoleFeeds:
         return [stream for streams in self._streams.values() for stream in streams]
 
     def _start_poll(self) -> None:
-        self._news.set()
+        self._wakeup.set()
         if self._poll_task is None or self._poll_task.done():
             self._poll_task = asyncio.create_task(self._poll_loop(), name="console feeds")
 
@@ -185,12 +185,12 @@ class ConsoleFeeds:
         while self._streams and not self._is_closed:
             due_s = polled_s + POLL_S
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), max(0.0, due_s - time.monotonic()))
+                await asyncio.wait_for(self._wakeup.wait(), max(0.0, due_s - time.monotonic()))
             if not self._streams:
                 return
-            if self._news.is_set():
+            if self._wakeup.is_set():
                 await asyncio.sleep(SETTLE_S)
-            self._news.clear()
+            self._wakeup.clear()
             # The poll for all displayed devices is on time, even if some devices change constantly.
             is_due = time.monotonic() >= due_s
             if is_due:

@@ -216,17 +216,17 @@ def line_of(report: Report) -> ReportLine:
 
 def names_of_requesters(session: Session, ids: Collection[str]) -> dict[str, str]:
     """Return the names of the users and API keys with these ids (``Request.requested_by_id``)."""
-    keys = []
+    uuids = []
     for each in ids:
         try:
-            keys.append(UUID(each))
+            uuids.append(UUID(each))
         except ValueError:
             continue
-    if not keys:
+    if not uuids:
         return {}
     query = union_all(
-        select(ApiKey.id, ApiKey.name).where(ApiKey.id.in_(keys)),
-        select(User.id, User.name).where(User.id.in_(keys)),
+        select(ApiKey.id, ApiKey.name).where(ApiKey.id.in_(uuids)),
+        select(User.id, User.name).where(User.id.in_(uuids)),
     )
     return {str(row.id): row.name for row in session.execute(query)}
 

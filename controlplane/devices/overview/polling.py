@@ -27,7 +27,7 @@ Fingerprint = tuple[Any, ...]
 
 
 class ConsolePoller:
-    """Stores the fingerprints of the displayed devices. Do not run two polls at the same time."""
+    """Detects changed devices by their fingerprints. Do not run two polls at the same time."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -41,7 +41,7 @@ class ConsolePoller:
         displayed: Collection[int],
         key_ids: Collection[UUID],
     ) -> Snapshot:
-        """Return the rows of the devices ``changed``, and of changed devices in ``displayed``.
+        """Return the rows of all devices in ``changed``, and of changed devices in ``displayed``.
 
         A device in ``displayed`` has changed if its fingerprint differs from that of its last poll.
         """

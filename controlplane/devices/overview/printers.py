@@ -61,9 +61,9 @@ def _conditions(
         .concat(DevicePrinter.detail)
     )
     for word in words_of(body.search):
-        is_printer = text.icontains(word, autoescape=True)
+        matches_printer = text.icontains(word, autoescape=True)
         matching_devices = devices.where(matches_device(word, context.organization_id))
-        conditions.append(or_(is_printer, DevicePrinter.device.in_(matching_devices)))
+        conditions.append(or_(matches_printer, DevicePrinter.device.in_(matching_devices)))
     return conditions
 
 

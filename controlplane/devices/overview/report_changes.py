@@ -36,7 +36,7 @@ class ReportChangeCache:
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, int], ReportChanges | None] = OrderedDict()
+        self._comparisons: OrderedDict[tuple[int, int], ReportChanges | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def of_device(self, context: RequestContext, device: Device) -> tuple[ReportChanges, ...]:
@@ -57,14 +57,14 @@ class ReportChangeCache:
             return None
         pair = earlier.position, report.position
         with self._lock:
-            if pair in self._known:
-                self._known.move_to_end(pair)
-                return self._known[pair]
+            if pair in self._comparisons:
+                self._comparisons.move_to_end(pair)
+                return self._comparisons[pair]
         changes = _record(earlier, report)
         with self._lock:
-            self._known[pair] = changes
-            while len(self._known) > CACHED_MAX:
-                self._known.popitem(last=False)
+            self._comparisons[pair] = changes
+            while len(self._comparisons) > CACHED_MAX:
+                self._comparisons.popitem(last=False)
         return changes
 
 

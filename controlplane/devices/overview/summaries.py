@@ -54,25 +54,25 @@ def findings_in(report: Report) -> tuple[Finding, ...] | None:
         return None
 
 
-def summary_of(report: ReportPayload | None, *, is_empty: bool = True) -> Summary:
+def summary_of(payload: ReportPayload | None, *, is_empty: bool = True) -> Summary:
     """Return the summary of a report. It never fails, so that no report is lost.
 
     Args:
-        report: None for a report without a payload.
+        payload: None for a report without a payload.
         is_empty: whether the report failed and has no content.
     """
-    return _summary(lambda: report, is_empty=is_empty)
+    return _summary(lambda: payload, is_empty=is_empty)
 
 
 def _summary(read_payload: Callable[[], ReportPayload | None], *, is_empty: bool) -> Summary:
     try:
-        report = read_payload()
-        if report is None and is_empty:
+        payload = read_payload()
+        if payload is None and is_empty:
             return _without_findings("The device could not report anything.", "bad")
-        if report is None:
+        if payload is None:
             return _without_findings("The report has no content that can be shown.", "muted")
-        headline = headline_of(report)
-        content = content_of(report, headline.verdict, headline.findings)
+        headline = headline_of(payload)
+        content = content_of(payload, headline.verdict, headline.findings)
     except Exception:
         # Every error is caught: many rules process untrusted content, and any of them may fail.
         log.exception("a report cannot be summarized")

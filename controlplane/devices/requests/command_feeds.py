@@ -65,8 +65,8 @@ class CommandFeeds:
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
         self._streams: dict[UUID, set[CommandStream]] = {}
-        # The keys to poll for, in the order in which they were passed to `notify`.
-        self._stale: dict[UUID, None] = {}
+        # In the order in which the keys were passed to `notify`.
+        self._keys_to_poll: dict[UUID, None] = {}
         self._keys_with_more: set[UUID] = set()
         self._poll_task: asyncio.Task[None] | None = None
         self.is_closed = False
@@ -99,41 +99,41 @@ class CommandFeeds:
 
     def notify(self, key_ids: Iterable[UUID]) -> None:
         """Poll for new commands of these keys. Call this after the commit."""
-        self._stale.update(dict.fromkeys(key for key in key_ids if key in self._streams))
-        if self._stale and self._poll_task is None and not self.is_closed:
-            self._poll_task = asyncio.create_task(self._poll_until_fresh(), name="command feeds")
+        self._keys_to_poll.update(dict.fromkeys(key for key in key_ids if key in self._streams))
+        if self._keys_to_poll and self._poll_task is None and not self.is_closed:
+            self._poll_task = asyncio.create_task(self._poll_all_keys(), name="command feeds")
 
     def close(self) -> None:
         """End every stream."""
         self.is_closed = True
-        self._stale.clear()
+        self._keys_to_poll.clear()
         for streams in self._streams.values():
             for stream in streams:
                 stream.end()
 
-    async def finished(self) -> None:
+    async def wait_for_poll(self) -> None:
         """Wait until the running poll ends. Call this before the database is closed."""
         if self._poll_task is not None:
             await asyncio.wait((self._poll_task,))
 
-    async def _poll_until_fresh(self) -> None:
+    async def _poll_all_keys(self) -> None:
         try:
-            while self._stale:
+            while self._keys_to_poll:
                 await self._poll_once()
         finally:
             self._poll_task = None
 
     async def _poll_once(self) -> None:
-        keys = tuple(self._stale)[:KEYS_PER_POLL]
+        keys = tuple(self._keys_to_poll)[:KEYS_PER_POLL]
         for key in keys:
-            del self._stale[key]
+            del self._keys_to_poll[key]
         try:
             waiting = await self._poll(keys)
         except Exception:
             # Every error is caught, because the loop must survive an unavailable database.
             log.exception("cannot poll for commands, next attempt in %g s", RETRY_S)
             await asyncio.sleep(RETRY_S)
-            self._stale.update(dict.fromkeys(key for key in keys if key in self._streams))
+            self._keys_to_poll.update(dict.fromkeys(key for key in keys if key in self._streams))
             return
         for key in keys:
             for stream in self._streams.get(key, ()):

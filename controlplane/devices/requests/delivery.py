@@ -28,7 +28,7 @@ def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> Acknowledg
     expire_due(context.session, context.now, device.instance_id)
     request = lock_request(context, body.request_id, body.binding_id)
     try:
-        status = lifecycle.move(request.status, lifecycle.acknowledgement(body.status))
+        status = lifecycle.move(request.status, lifecycle.acknowledgement_event(body.status))
     except lifecycle.TransitionRefusedError as refused:
         raise refusal_of(refused) from None
     if status != request.status:

@@ -79,11 +79,11 @@ def move(status: RequestStatus, event: Event) -> RequestStatus:
         raise TransitionRefusedError(status, event) from None
 
 
-def acknowledgement(status: AcknowledgedStatus) -> Event:
+def acknowledgement_event(status: AcknowledgedStatus) -> Event:
     return "acknowledge:received" if status == "received" else "acknowledge:running"
 
 
-def result(outcome: Outcome) -> Event:
+def result_event(outcome: Outcome) -> Event:
     if outcome == "completed":
         return "result:completed"
     return "result:partial" if outcome == "partial" else "result:failed"

@@ -1,1 +1,1 @@
-"""When a device was online."""
+"""The timeline of a device: when it was online."""

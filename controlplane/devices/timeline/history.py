@@ -24,7 +24,8 @@ def timeline_of(session: Session, device: Device, now: datetime) -> Timeline:
     """Return the timeline of a device for the last thirty days."""
     location_key = (device.organization_id, device.location_id)
     zone = zones(session, {location_key}).get(location_key, "UTC")
-    since = now - timedelta(days=DAYS + 1)  # one more: the first local day can begin earlier
+    # A day more, because thirty local days can be longer than 30 × 24 hours.
+    since = now - timedelta(days=DAYS + 1)
     # `schedules(now)` returns the windows that ended after ``now - MAINTENANCE_KEPT``. This call
     # returns those that ended after ``since``.
     schedule = schedules(session, since + MAINTENANCE_KEPT, {location_key})[location_key]

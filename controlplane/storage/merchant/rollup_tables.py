@@ -51,11 +51,11 @@ class DayRollup(Base):
     """Sums of a day.
 
     ``sale_tax`` and ``refund_tax`` contain known taxes only. The ``missing_`` columns are sums over
-    sales without lines, the ``undated_`` columns over refunds without a date, and the
-    ``unresolved_`` columns over imported orders of unknown status, which no other column includes.
-    ``refund_unknown_tax`` counts dated refunds with an unknown tax. ``refund_unknown_components``
-    counts dated refunds of which only the sum is known, and not its goods, fee and tip. The whole
-    sum is then added as goods.
+    sales without lines. The ``undated_`` columns are sums over refunds without a date. The
+    ``unresolved_`` columns are sums over imported orders of unknown status. No other column
+    includes these orders. ``refund_unknown_tax`` counts dated refunds with an unknown tax.
+    ``refund_unknown_components`` counts dated refunds of which only the sum is known, and not its
+    goods, fee and tip. The whole sum is then added as goods.
     """
 
     __tablename__ = "day_rollups"

@@ -31,7 +31,7 @@ def render(
         forms: the targets of its forms, as sources of the Content Security Policy.
         values: variables of the template.
     """
-    fixed_fields = {
+    fixed_headers = {
         "Content-Security-Policy": POLICY.format(forms=forms),
         "X-Frame-Options": "DENY",
         # With the policy no-referrer, browsers would send our own form with ``Origin: null``.
@@ -40,7 +40,7 @@ def render(
         "Cache-Control": "no-store",
     }
     page = _template(template).render(**values)
-    return Response(page, status, {**(headers or {}), **fixed_fields}, "text/html")
+    return Response(page, status, {**(headers or {}), **fixed_headers}, "text/html")
 
 
 @cache

@@ -56,7 +56,7 @@ DEFAULT_VERSION: Final = "2025-03-26"
 transports)."""
 ISSUES_MAX: Final = 8
 """Maximum number of invalid arguments that an error lists."""
-NOT_ACCESSIBLE: Final = "there is no such thing, or this credential has no access to it"
+NOT_ACCESSIBLE: Final = "the object does not exist, or this credential has no access to it"
 INSTRUCTIONS: Final = """\
 Figures and records of one merchant. Begin with business_context: it lists the locations that you \
 have access to and the days with sales. describe_business_data lists datasets, groupings and \
@@ -131,8 +131,8 @@ async def _result(
 ) -> bytes:
     version = connection.protocol_version
     # If there are no parameters besides ``_meta``, the list depends only on the protocol version.
-    lists_tools = request.method == "tools/list" and {"_meta"}.issuperset(request.params or ())
-    if lists_tools and version in _TOOL_LISTS:
+    is_tool_list = request.method == "tools/list" and {"_meta"}.issuperset(request.params or ())
+    if is_tool_list and version in _TOOL_LISTS:
         validate_client_request(request.method, version, request.params)
         return _TOOL_LISTS[version]
     result = await serve_one(
@@ -144,7 +144,7 @@ async def _result(
         lifespan_state=run_tool,
     )
     encoded_result = encode(result)
-    if lists_tools:
+    if is_tool_list:
         _TOOL_LISTS[version] = encoded_result
     return encoded_result
 
@@ -235,7 +235,9 @@ def _rpc_error(refusal: Refusal) -> Exception:
     if refusal.code == "foreign_location" or refusal.code.endswith("_not_found"):
         return RpcError(INVALID_PARAMS, NOT_ACCESSIBLE)
     if refusal.errors is not None:
-        fields = "; ".join(f"{name} {' and '.join(why)}" for name, why in refusal.errors.items())
+        fields = "; ".join(
+            f"{name} {' and '.join(reasons)}" for name, reasons in refusal.errors.items()
+        )
         return ToolError(f"{fields}. Change the named arguments and call again.")
     if refusal.code == "invalid_cursor":
         return ToolError(
@@ -296,4 +298,5 @@ _SERVER: Final[Server[RunTool]] = Server(
     on_list_tools=_list_tools,
     on_call_tool=_call_tool,
 )
-_SERVER.middleware.clear()  # It creates spans of OpenTelemetry, which nothing receives here.
+# The default middleware creates spans of OpenTelemetry, which nothing receives here.
+_SERVER.middleware.clear()

@@ -123,7 +123,7 @@ def _unauthorized(request: Request, origin: str | None) -> Refusal:
     return Refusal(
         HTTPStatus.UNAUTHORIZED,
         "unauthenticated",
-        "a valid bearer credential is needed: Authorization: Bearer <API key or OAuth token>",
+        "the credential is missing or invalid: send Authorization: Bearer <API key or OAuth token>",
         headers={"WWW-Authenticate": f'Bearer resource_metadata="{metadata}"'},
     )
 

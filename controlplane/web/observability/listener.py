@@ -38,7 +38,7 @@ COUNTS_CACHED_S: Final = 5.0
 database."""
 COUNTS_TIMEOUT_S: Final = 2.0
 """How long to wait for the counts. By default, Prometheus waits 10 s for all metrics."""
-SUMMED = {
+SUMMED_METRICS = {
     "process_cpu_seconds",
     "process_resident_memory_bytes",
     "process_virtual_memory_bytes",
@@ -145,7 +145,7 @@ class Processes(Collector):
         for name, metrics in metrics_by_name.items():
             values = [sample.value for metric in metrics for sample in metric.samples]
             first = metrics[0]
-            total = sum(values) if name in SUMMED else min(values)
+            total = sum(values) if name in SUMMED_METRICS else min(values)
             first.samples = [first.samples[0]._replace(value=total)]
             yield first
 

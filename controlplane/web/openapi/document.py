@@ -203,7 +203,7 @@ def _operation(
         "parameters": [_PAGE_SIZE] if operation.is_paged else [],
         "responses": {
             str(operation.status.value): {
-                "description": "Done.",
+                "description": "The operation succeeded.",
                 "headers": headers,
                 "content": content,
             },

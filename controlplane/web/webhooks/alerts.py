@@ -153,7 +153,7 @@ def _postpone(session: Session, notification: Notification, until: datetime) -> 
     )
     if notification.route != OPERATOR_ROUTE:
         query = query.where(Notification.organization_id == notification.organization_id)
-    # A locked row is skipped: another process concludes an attempt for it, or attempts it now.
+    # A locked row is skipped: another process is starting or concluding an attempt to send it.
     for row in session.scalars(query.with_for_update(skip_locked=True)):
         row.due_at = until
 

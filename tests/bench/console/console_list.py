@@ -26,7 +26,6 @@ from agent.wire.codec import encode
 from agent.wire.payloads.history import PATH_CAUSES
 from controlplane.devices.incidents.listing import incidents
 from controlplane.devices.incidents.records import IncidentsRequest
-from controlplane.devices.overview.home import summary
 from controlplane.devices.overview.listing import overview
 from controlplane.devices.overview.printers import printers
 from controlplane.devices.overview.records import (
@@ -35,6 +34,7 @@ from controlplane.devices.overview.records import (
     SummaryRequest,
 )
 from controlplane.devices.overview.report_contents import PrinterState
+from controlplane.devices.overview.start_page import summary
 from controlplane.devices.priority import Priority, priority_of
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext

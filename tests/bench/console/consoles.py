@@ -116,7 +116,7 @@ async def main() -> None:
         await measure(core, key, "all show the same devices", same_devices)
         await measure(core, key, "each shows different devices", different_devices)
         core.close()
-        await core.console_feeds.finished()
+        await core.console_feeds.wait_for_poll()
         database.close()
 
 

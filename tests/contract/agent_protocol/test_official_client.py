@@ -48,5 +48,5 @@ async def test_the_official_client_lists_and_calls_all_seven_tools(
         assert changed.structured_content["changed"] is True
         mistake = await client.call_tool("query_sales", {"period": "lastYear"})
         assert mistake.is_error
-        with pytest.raises(MCPError, match="there is no such thing"):
+        with pytest.raises(MCPError, match="the object does not exist"):
             await client.call_tool("query_sales", {"locations": ["loc-none"]})

@@ -13,7 +13,7 @@ down_revision = "0014"
 
 POSITION = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 TIME = sa.DateTime(timezone=True)
-NEWEST = sa.text("""
+INSERT_JUDGED_REPORTS = sa.text("""
     INSERT INTO judged_reports (device, kind, report, arrived_at, rules_version, is_recent)
     SELECT devices.position, reports.kind, reports.position, reports.created_at, 0, false
     FROM devices JOIN reports ON reports.position = (
@@ -93,7 +93,7 @@ def _add_judged_reports() -> None:
     _index("judged_reports", "version", "rules_version", "device")
     _index("judged_reports", "age", "is_recent", "arrived_at")
     for kind in ("network", "application"):
-        op.execute(NEWEST.bindparams(kind=kind))
+        op.execute(INSERT_JUDGED_REPORTS.bindparams(kind=kind))
 
 
 def _add_sums() -> None:

@@ -21,10 +21,9 @@ def upgrade() -> None:
 
 
 def _extend_sessions() -> None:
-    no = sa.false()
     op.add_column(
         "sessions",
-        sa.Column("has_second_factor", sa.Boolean(), server_default=no, nullable=False),
+        sa.Column("has_second_factor", sa.Boolean(), server_default=sa.false(), nullable=False),
     )
     for name in ("provider", "subject", "access_token", "refresh_token"):
         op.add_column("sessions", sa.Column(name, sa.Text(), nullable=True))

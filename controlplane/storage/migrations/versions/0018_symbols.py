@@ -20,13 +20,13 @@ COUNTED = sa.table(
 )
 DEVICES = sa.table("devices", *map(sa.column, ("position", "revoked_at")))
 SUBJECTS = sa.table("finding_subjects", sa.column("position"), sa.column("subject"))
-MISSING = """
+INSERT_MISSING_DEVICES = """
     INSERT INTO counted_devices (device, organization_id, location_id, platform, version, subjects)
     SELECT position, organization_id, location_id, platform, coalesce(app_version, ''), '[]'
     FROM devices
     WHERE revoked_at IS NULL AND position NOT IN (SELECT device FROM counted_devices)
 """
-NUMBERS = """
+INSERT_DEVICE_COUNTS = """
     INSERT INTO finding_counts (organization_id, location_id, subject, platform, version, devices)
     SELECT organization_id, {location}, 'device', platform, version, count(*)
     FROM counted_devices
@@ -45,9 +45,9 @@ def upgrade() -> None:
     empty = sa.text("''")
     symbols = sa.Column("symbols", sa.Text(), server_default=empty, nullable=False)
     op.add_column("counted_devices", symbols)
-    op.execute(MISSING)
+    op.execute(INSERT_MISSING_DEVICES)
     for location in ("location_id", "''"):
-        op.execute(NUMBERS.format(location=location))
+        op.execute(INSERT_DEVICE_COUNTS.format(location=location))
     _fill_symbols()
     columns = ["organization_id", "location_id", "platform", "version", "device", "symbols"]
     op.create_index("counted_devices_by_location", "counted_devices", columns)

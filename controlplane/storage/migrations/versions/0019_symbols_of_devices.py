@@ -11,7 +11,7 @@ from alembic import op
 revision = "0019"
 down_revision = "0018"
 
-MOVE = """
+COPY_SYMBOLS = """
     UPDATE devices SET symbols = (
         SELECT counted_devices.symbols FROM counted_devices
         WHERE counted_devices.device = devices.position
@@ -23,7 +23,7 @@ MOVE = """
 def upgrade() -> None:
     symbols = sa.Column("symbols", sa.Text(), server_default=sa.text("''"), nullable=False)
     op.add_column("devices", symbols)
-    op.execute(MOVE)
+    op.execute(COPY_SYMBOLS)
     op.drop_index("counted_devices_by_location", "counted_devices")
     op.drop_column("counted_devices", "symbols")
     columns = [

@@ -57,7 +57,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class _Cached:
+class _CacheEntry:
     metadata: ProviderMetadata
     keys: Mapping[str, Any]
     fetched_at_s: float
@@ -69,7 +69,7 @@ class ProviderClient:
     def __init__(self, provider: IdentityProvider, monotonic: Callable[[], float]) -> None:
         self.provider = provider
         self._monotonic = monotonic
-        self._cached: _Cached | None = None
+        self._cached: _CacheEntry | None = None
         self._http = httpx2.AsyncClient(
             timeout=TIMEOUT_S,
             follow_redirects=False,
@@ -147,7 +147,7 @@ class ProviderClient:
         provider has not stated that the user has left the groups.
         """
         if id_token is None:
-            raise ProviderRefusedError("the provider sent no groups when it was asked again")
+            raise ProviderRefusedError("the provider sent no groups when the session was checked")
         if is_sign_in and refresh_token is None and has_groups(id_token, self.provider):
             raise ProviderRefusedError(
                 f"{self.provider.label} sends the groups only when you sign in, so they cannot be"
@@ -171,7 +171,7 @@ class ProviderClient:
                 cached = await self._load(is_forced=True)
         raise ProviderRefusedError("the ID token was signed with an unknown key")
 
-    async def _load(self, *, is_forced: bool = False) -> _Cached:
+    async def _load(self, *, is_forced: bool = False) -> _CacheEntry:
         cached, now_s = self._cached, self._monotonic()
         if cached is None or is_forced or now_s - cached.fetched_at_s >= METADATA_CACHED_S:
             issuer = self.provider.issuer
@@ -179,7 +179,7 @@ class ProviderClient:
             keys = await self._get(metadata.jwks_uri)
             if not isinstance(keys.get("keys"), list):
                 raise ProviderUnavailableError("the provider sent no keys")
-            cached = self._cached = _Cached(metadata, keys, now_s)
+            cached = self._cached = _CacheEntry(metadata, keys, now_s)
         return cached
 
     async def _fetch_userinfo(self, access_token: str) -> Mapping[str, Any]:

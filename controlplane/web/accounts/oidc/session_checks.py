@@ -1,4 +1,4 @@
-"""Asks identity providers again about the users of open sessions, in the background.
+"""Checks open sessions with their identity providers, in the background.
 
 A user who has left a group at the provider loses the membership that the group gave, with its
 sessions and keys. If the provider refuses the user, the session ends.
@@ -21,8 +21,8 @@ CONCURRENT_MAX: Final = 8
 async def check_sessions(core: Core) -> None:
     """Check every due session once.
 
-    If a provider does not answer, it is not asked about the other due sessions, because each of
-    these calls would also wait until its timeout.
+    If a provider does not answer, its other due sessions are not checked now, because each of these
+    calls would also wait until its timeout.
     """
     unavailable: set[str] = set()
     while checks := await core.write(
@@ -41,7 +41,7 @@ async def _check(
         try:
             if check.provider in unavailable:
                 raise ProviderUnavailableError("the provider did not answer before")
-            await _ask(core, check)
+            await _check_with_provider(core, check)
         except ProviderUnavailableError as error:
             if check.provider not in unavailable:
                 log.warning("%s did not confirm a session: %s", check.provider, error)
@@ -56,8 +56,8 @@ async def _check(
             )
 
 
-async def _ask(core: Core, check: DueCheck) -> None:
-    """Ask the provider of a session, and store its answer. Raises ProviderError."""
+async def _check_with_provider(core: Core, check: DueCheck) -> None:
+    """Let the provider of a session confirm its user. Store the answer. Raises ProviderError."""
     client = core.identity_providers.get(check.provider)
     if client is None:
         raise ProviderRefusedError("the identity provider is no longer configured")

@@ -121,7 +121,10 @@ def test_values_of_keys_that_name_a_secret_are_redacted(text: str, expected: str
         "the API key cannot be read from /etc/venue-agent/api-key: Permission denied",
         "api-key: the API key cannot be read",
         "credential: the service accepts the API key",
-        "a valid API key is needed: Authorization: Bearer <API key>, or the session cookie",
+        (
+            "the credential is missing or invalid: send Authorization: Bearer <API key>, or the"
+            " session cookie"
+        ),
         'quotes are missing: write snmp_community = "…"',
         "user@host wrote to anna@example.com, mailto:anna@example.com",
         "getty@tty1.service: Deactivated",

@@ -235,11 +235,11 @@ async def test_the_command_stream_of_a_removed_member_ends_with_the_next_poll(
     caller = service.caller(key)
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
         await poll_changes(service.core)
-        await service.core.feeds.finished()
+        await service.core.feeds.wait_for_poll()
         assert not stream.is_ended
         remove(service, user, ORGANIZATION)
         await poll_changes(service.core)
-        await service.core.feeds.finished()
+        await service.core.feeds.wait_for_poll()
         assert stream.is_ended
 
 
@@ -250,10 +250,10 @@ async def test_a_command_stream_ends_only_if_its_owner_becomes_a_viewer(
     user = make_user(service)
     caller = service.caller(own_key(service, user))
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
-        await service.core.feeds.finished()
+        await service.core.feeds.wait_for_poll()
         change_membership(service, user, role, ["loc-1"])
         await poll_changes(service.core)
-        await service.core.feeds.finished()
+        await service.core.feeds.wait_for_poll()
         assert stream.is_ended is (role == "viewer")
 
 
@@ -268,7 +268,7 @@ async def test_a_stream_sends_no_commands_of_locations_that_its_owner_lost(
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
         change_membership(service, user, "owner", ["loc-1"])
         await poll_changes(service.core)
-        await service.core.feeds.finished()
+        await service.core.feeds.wait_for_poll()
         assert await stream.next(0) == []
         assert not stream.is_ended
 
@@ -306,7 +306,7 @@ async def test_the_console_stream_of_an_ended_session_ends_with_the_next_poll(
             async with asyncio.timeout(4):
                 while not stream.is_ended:
                     await stream.next(4)
-    await feeds.finished()
+    await feeds.wait_for_poll()
 
 
 async def test_a_changed_permission_of_the_owner_of_a_stream_is_reported_once(

@@ -283,7 +283,7 @@ async def test_query_sales_returns_only_the_locations_of_the_key(agent: Agent) -
         ({"period": "lastYear"}, "period must be"),
         ({"period": "today", "from": "2026-01-01"}, "either period or from and to"),
         ({"from": "2026-01-01"}, "to is needed"),
-        ({"from": "2026-02-01", "to": "2026-01-01"}, "must not be before from"),
+        ({"from": "2026-02-01", "to": "2026-01-01"}, "must not be before `from`"),
         ({"from": "2025-01-01", "to": "2026-06-01"}, "less than 366 days"),
         ({"from": "2026-01-01", "to": "2026-06-01", "groupBy": ["employee"]}, "at most 92 days"),
         ({"from": "2026-01-01", "to": "2026-06-01", "groupBy": ["item", "hour"]},

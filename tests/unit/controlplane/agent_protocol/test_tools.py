@@ -33,7 +33,7 @@ READ_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )  # fmt: skip
 NO_ACCESS = {
     "code": -32602,
-    "message": "there is no such thing, or this credential has no access to it",
+    "message": "the object does not exist, or this credential has no access to it",
 }
 UNKNOWN_ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 

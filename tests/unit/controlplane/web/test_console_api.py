@@ -482,7 +482,7 @@ async def test_one_poll_serves_all_consoles(
                 ((row,), _) = await stream.next(TIMEOUT_S)
                 assert json.loads(row)["device"]["instanceId"] == other.instance_id
             assert len([poll for poll in polls.polls[polls_before:] if poll[0]]) == 1
-        await feeds.finished()
+        await feeds.wait_for_poll()
 
 
 async def test_console_streams_continue_after_a_failure_of_the_database(
@@ -500,7 +500,7 @@ async def test_console_streams_continue_after_a_failure_of_the_database(
             polls.is_failing = False
             while not (await stream.next(0.01))[0]:
                 assert not stream.is_ended
-        await feeds.finished()
+        await feeds.wait_for_poll()
 
 
 async def test_a_console_that_connects_while_the_last_console_disconnects_is_served(

@@ -70,7 +70,7 @@ def test_observers_have_the_incident_or_a_report_about_its_time() -> None:
             ["gateway-silent"] * 3,
             6,
             "lost the gateway",
-            "a switch or access point that they share; the others kept their connection",
+            "a switch or access point that they share; the other devices kept their connection",
         ),
         (
             ["gateway-silent"] * 4 + ["provider-down"],
