@@ -62,6 +62,7 @@ class Responder:
         """
         self.questions: list[bytes] = []
         self.query_received = threading.Semaphore(0)
+        self.answered = threading.Semaphore(0)
         self._answers = answers
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
@@ -89,3 +90,20 @@ class Responder:
                 if piece in packet:
                     for answer in answers:
                         self._socket.sendto(answer, source)
+            self.answered.release()
+
+
+class AnsweredSocket(socket.socket):
+    """A UDP socket whose `sendto` returns after the responder has sent its answers.
+
+    So an answer cannot arrive too late, however busy the machine is.
+    """
+
+    def __init__(self, responder: Responder) -> None:
+        super().__init__(socket.AF_INET, socket.SOCK_DGRAM)
+        self._responder = responder
+
+    def sendto(self, packet: bytes, to: tuple[str, int]) -> int:  # type: ignore[override]
+        size = super().sendto(packet, to)
+        assert self._responder.answered.acquire(timeout=60)
+        return size

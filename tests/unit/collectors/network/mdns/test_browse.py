@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
@@ -23,6 +23,7 @@ from collectors.network.observations import MdnsResult, PrinterIdentifiers
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
+    AnsweredSocket,
     Responder,
     name,
     record,
@@ -61,14 +62,16 @@ class FakeRun:
 
 
 def open_link_to(
-    address: tuple[str, int], networks: str = "127.0.0.0/8"
+    responder: Responder,
+    networks: str = "127.0.0.0/8",
+    socket_type: Callable[[Responder], socket.socket] = AnsweredSocket,
 ) -> Callable[[Interface], LinkSockets]:
-    """Return a function that opens a link whose queries go to ``address`` on loopback. The link
-    accepts answers from ``networks``.
+    """Return a function that opens a link whose queries go to the responder. The link accepts
+    answers from ``networks``.
     """
 
     def open_to(interface: Interface) -> LinkSockets:
-        socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        socket_ = socket_type(responder)
         socket_.setblocking(False)
         socket_.bind(("127.0.0.1", 0))
         return LinkSockets(
@@ -76,7 +79,7 @@ def open_link_to(
             1,
             networks=(ipaddress.ip_network(networks),),
             sockets=[socket_],
-            destinations={socket.AF_INET: address},
+            destinations={socket.AF_INET: responder.address},
         )
 
     return open_to
@@ -97,7 +100,7 @@ def browse_loopback(
         NetworkJob(max_services=limit, mdns_service_types=("_venue._tcp.local.", "nonsense")),
         time.monotonic() + bound_s,
         run or FakeRun(),
-        open_link=open_link or open_link_to(responder.address, networks),
+        open_link=open_link or open_link_to(responder, networks),
         schedule=schedule,
     )
 
@@ -186,7 +189,7 @@ def losing_link_to(responder: Responder) -> OpenLink:
     LosingLink.lost_calls = 0
 
     def open_to(interface: Interface) -> LinkSockets:
-        link = open_link_to(responder.address)(interface)
+        link = open_link_to(responder)(interface)
         return LosingLink(
             link.name, 1, link.networks, sockets=link.sockets, destinations=link.destinations
         )
@@ -242,7 +245,7 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
                 late.sendto(packet, link.sockets[0].getsockname())
 
     with Responder({}) as responder:
-        link = open_link_to(responder.address)(LAN)
+        link = open_link_to(responder)(LAN)
         result = browse(
             [LAN],
             NetworkJob(max_services=10),
@@ -313,7 +316,7 @@ def test_overloaded_link_is_queried_host_by_host():
             ),
             time.monotonic() + 60,
             FakeRun(),
-            open_link=open_link_to(responder.address),
+            open_link=open_link_to(responder),
             read_neighbours=neighbours,
             schedule=QUICK,
         )
@@ -348,7 +351,7 @@ def test_a_host_with_several_names_is_queried_to_confirm_its_services(
             NetworkJob(),
             time.monotonic() + 60,
             FakeRun(),
-            open_link=open_link_to(responder.address),
+            open_link=open_link_to(responder),
             read_neighbours=lambda: [LinkNeighbour(1, "127.0.0.1", "02:00:00:00:00:01", "stale")],
             schedule=QUICK,
         )
@@ -372,7 +375,7 @@ def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
             time.monotonic() + 60,
             FakeRun(),
             identifiers=lambda: PrinterIdentifiers(has_mdns_name=has_mdns_name),
-            open_link=open_link_to(responder.address),
+            open_link=open_link_to(responder),
             read_neighbours=neighbours,
             schedule=QUICK,
         )
@@ -397,7 +400,7 @@ class TemporarilyFullSocket(socket.socket):
 
     refused = 0
 
-    def sendto(self, packet: bytes, to: Any) -> int:  # type: ignore[override]
+    def sendto(self, packet: bytes, to: tuple[str, int]) -> int:  # type: ignore[override]
         if self.refused < 10:
             self.refused += 1
             raise OSError(errno.ENOBUFS, "No buffer space available")
@@ -407,7 +410,7 @@ class TemporarilyFullSocket(socket.socket):
 @pytest.mark.medium
 def test_questions_that_could_not_be_sent_are_sent_again():
     def open_to(interface: Interface) -> LinkSockets:
-        link = open_link_to(responder.address)(interface)
+        link = open_link_to(responder)(interface)
         (ready,) = link.sockets
         link.sockets = [TemporarilyFullSocket(fileno=ready.detach())]
         link.sockets[0].setblocking(False)
@@ -484,7 +487,7 @@ def test_interfaces_beyond_the_bound_are_reported():
             NetworkJob(max_services=10),
             time.monotonic() + 60,
             FakeRun(),
-            open_link=open_link_to(responder.address),
+            open_link=open_link_to(responder),
             schedule=QUICK,
         )
     assert result.limitations == (

@@ -298,16 +298,14 @@ def test_names_of_hosts_on_a_link_of_this_machine_are_queried():
             discoveries_of("127.0.0.9"),
             time.monotonic() + 60,
             FakeRun(),
-            open_link=open_link_to(responder.address),
+            open_link=open_link_to(responder),
         )
         assert names == (HostName("127.0.0.9", "till.local"),)
         # Addresses that are not on a link of this machine are never queried.
         question_count = len(responder.questions)
         far = discoveries_of("10.0.0.9")
         soon = time.monotonic() + 5
-        far_names = query_names(
-            [lan], far, soon, FakeRun(), open_link=open_link_to(responder.address)
-        )
+        far_names = query_names([lan], far, soon, FakeRun(), open_link=open_link_to(responder))
         assert (far_names, len(responder.questions)) == ((), question_count)
 
 
@@ -324,7 +322,7 @@ def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
                 discoveries,
                 time.monotonic() + 60,
                 FakeRun(),
-                open_link=open_link_to(responder.address),
+                open_link=open_link_to(responder),
             )
         )
         assert responder.query_received.acquire(timeout=60)
@@ -340,7 +338,7 @@ def test_after_the_scan_a_silent_host_is_not_queried_again(monkeypatch: pytest.M
     with Responder({}) as responder:
         discoveries = discoveries_of("127.0.0.9")
         soon = time.monotonic() + 60
-        query_names([lan], discoveries, soon, FakeRun(), open_link=open_link_to(responder.address))
+        query_names([lan], discoveries, soon, FakeRun(), open_link=open_link_to(responder))
     assert len(responder.questions) == 1
 
 
