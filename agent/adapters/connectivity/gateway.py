@@ -94,7 +94,7 @@ class GatewayProbe:
 
 
 async def _any(*probes: Awaitable[bool]) -> bool:
-    """Return True as soon as one probe returns True, and False after `TIMEOUT_S`."""
+    """Return True as soon as a probe returns True; False if none does within `TIMEOUT_S`."""
     tasks = [asyncio.ensure_future(probe) for probe in probes]
     try:
         with contextlib.suppress(TimeoutError):
