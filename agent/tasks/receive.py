@@ -284,7 +284,7 @@ class Receiver:
         if status is None or not self._may_acknowledge_again(entry.request_id):
             return
         if entry.state is State.ACKNOWLEDGED:
-            self.journal.move(entry, Event.CAME_AGAIN, self.clock.now())
+            self.journal.move(entry, Event.REDELIVERED, self.clock.now())
         else:
             self.acknowledger.acknowledge_again(entry, status)
 

@@ -44,7 +44,7 @@ class Ledger:
 
         The report is removed from the outbox. A copy is kept for display on this machine.
         """
-        self._close(item, Event.REPORT_TAKEN, Failpoint.REPORT_SETTLED, now)
+        self._close(item, Event.REPORT_ACCEPTED, Failpoint.REPORT_SETTLED, now)
         self.sent.keep(item, now)
 
     def give_up(self, item: Item, now: datetime, why: str) -> None:

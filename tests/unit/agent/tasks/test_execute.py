@@ -549,7 +549,7 @@ async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
             0,
             "failed",
         ),
-        ((Event.RAN_OUT,), False, State.EXPIRED, 0, None),
+        ((Event.EXPIRED,), False, State.EXPIRED, 0, None),
         ((Event.REFUSED,), True, State.REJECTED, 0, None),
     ],
 )
