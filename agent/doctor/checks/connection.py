@@ -121,7 +121,7 @@ def proxy(context: Context) -> Outcome:
         return fail(f"the proxy {route.proxy} refuses: {error}", fix)
     except OSError as error:
         return fail(
-            f"the proxy {route.proxy} closed the connection: {_reason(error)}", f"check {route.why}"
+            f"no tunnel through the proxy {route.proxy}: {_reason(error)}", f"check {route.why}"
         )
     return ok(f"{route.proxy} opens the tunnel")
 
@@ -133,11 +133,11 @@ def clock(context: Context) -> Outcome:
         with connect_to_service(route, unverified_tls()) as sock:
             date = request_date(sock, route)
     except (OSError, ProxyRefused) as error:
-        return skipped(f"the service sent no time: {_reason(error)}")
+        return skipped(f"the service's time is unknown: {_reason(error)}")
     now = datetime.now(UTC)
     service_time = http_date(date)
     if service_time is None:
-        return skipped("the service sent no time")
+        return skipped("the service's reply has no valid Date header")
     return compare_clocks(now, service_time)
 
 
@@ -267,7 +267,10 @@ def _proxy_script() -> str | None:
 
 
 def _name_servers(path: Path = Path("/etc/resolv.conf")) -> str:
-    """Return the configured DNS servers (resolv.conf(5))."""
+    """Return a text with the configured DNS servers, to append to a message (resolv.conf(5)).
+
+    Return "" if the file cannot be read.
+    """
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:
