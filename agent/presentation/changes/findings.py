@@ -8,7 +8,7 @@ from agent.presentation.changes.change import NOT_CHECKED, Change, change, diffe
 from agent.presentation.findings.rule import Facts, Rule, Values, match_rules
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 
-_NAMES: Final = (
+_THING_PLACEHOLDERS: Final = (
     "printer", "queue", "program", "service", "mount", "drive", "device", "interface", "gateway",
     "address", "what", "mac",
 )  # fmt: skip
@@ -83,7 +83,7 @@ def _matches(
 
 
 def _thing(values: Values) -> str:
-    return next((values[name] for name in _NAMES if name in values), "")
+    return next((values[name] for name in _THING_PLACEHOLDERS if name in values), "")
 
 
 def _change_of(

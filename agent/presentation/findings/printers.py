@@ -100,7 +100,7 @@ PRINTER_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "printers[].status, transport",
         "unknown, for a printer on the network",
         "{printer} {at} has an unknown state.",
-        "the reason is listed under Printers",
+        "see the reason under Printers",
         _in_unknown_state,
     ),
 )
