@@ -61,7 +61,7 @@ class _Host:
         return title if title == self.row.address else f"{title} ({self.row.address})"
 
     @property
-    def thing(self) -> str:
+    def subject(self) -> str:
         return f"{self.mac} {self.row.address}".strip()
 
 
@@ -199,7 +199,7 @@ def _added_and_removed(removed_hosts: list[_Host], new_hosts: list[_Host]) -> It
         for host in hosts:
             if not host.is_transient:
                 states = (host.label, "") if hosts is removed_hosts else ("", host.label)
-                yield change("host", host.thing, states, "muted", f"{host.label} {ending}.")
+                yield change("host", host.subject, states, "muted", f"{host.label} {ending}.")
     gone_count, new_count = (
         sum(host.is_transient for host in hosts) for hosts in (removed_hosts, new_hosts)
     )
@@ -231,9 +231,9 @@ def _port_changes(
         opened_text = f"has opened {_describe_ports(opened)}" if opened else ""
         closed_text = f"no longer answers on {_describe_ports(closed)}" if closed else ""
         sentence = f"{later.label} {' and '.join(filter(None, (opened_text, closed_text)))}."
-        thing = earlier.mac or later.mac or earlier.address
+        subject = earlier.mac or later.mac or earlier.address
         states = _join_ports(closed), _join_ports(opened)
-        yield change("open-ports", thing, states, "warn" if opened else "muted", sentence)
+        yield change("open-ports", subject, states, "warn" if opened else "muted", sentence)
 
 
 def _describe_ports(ports: set[int]) -> str:
@@ -287,11 +287,10 @@ def own_networks(network: NetworkMap) -> frozenset[ipaddress.IPv4Network]:
     """Return the machine's IPv4 networks, without loopback and link-local ones."""
     networks = set()
     for link in network.interfaces:
-        for own in link.addresses:
+        for address in link.addresses:
             try:
-                own_network = ipaddress.IPv4Network(
-                    (own.address, int(own.prefix_length)), strict=False
-                )
+                prefix_length = int(address.prefix_length)
+                own_network = ipaddress.IPv4Network((address.address, prefix_length), strict=False)
             except ValueError:
                 continue
             if not (own_network.is_loopback or own_network.is_link_local):

@@ -59,7 +59,7 @@ def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkP
     }
 
     def was_checked(match: Match[NetworkPayload]) -> bool:
-        return match.thing in checked_names if match.rule in WATCHED_NETWORK_RULES else is_covered
+        return match.subject in checked_names if match.rule in WATCHED_NETWORK_RULES else is_covered
 
     return was_checked
 

@@ -168,7 +168,7 @@ def _failed_sources(payload: NetworkPayload) -> Iterator[Values]:
         ("Receiving announcements (mDNS)", network.sources.mdns),
     ):
         if isinstance(source, SourceFailed):
-            yield {"what": step, "why": source.reason}
+            yield {"step": step, "why": source.reason}
 
 
 def _arp_proxies(payload: NetworkPayload) -> Iterator[Values]:
@@ -240,7 +240,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "source-failed",
         "networkMap.sources",
         "failed",
-        "{what} failed: {why}.",
+        "{step} failed: {why}.",
         "run `venue-agent doctor` for the reason",
         _failed_sources,
     ),

@@ -62,7 +62,7 @@ def _services_restarting(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _frequent_restarts(facts: SnapshotFacts, group: str, aspect: str) -> Iterator[tuple[str, str]]:
-    """Yield the names of things that restart too often, with the number of their restarts."""
+    """Yield the programs or services that restart too often, with the number of their restarts."""
     uptime = facts.machine.number("os.uptimeSeconds") or 0
     for name in facts.machine.names(group, aspect):
         restarts = facts.machine.number(f"{group}.{name}.{aspect}") or 0
