@@ -151,8 +151,8 @@ def _check_api_key(source: ApiKeySource) -> None:
     if is_placeholder(source.read_as_configured()):
         problem = f"{source.describe()} contains a placeholder: write the API key into it"
         raise ConfigError((problem,))
-    if too_open := source.why_too_open():
-        raise ConfigError((too_open,))
+    if access_problem := source.access_problem():
+        raise ConfigError((access_problem,))
 
 
 def _require_directory(path: Path) -> None:

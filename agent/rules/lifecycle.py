@@ -111,7 +111,7 @@ def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
     return BootAction.ACKNOWLEDGE if state is State.RECEIVED else BootAction.RUN
 
 
-def acknowledgement_owed(
+def acknowledgement_to_repeat(
     state: State, delivered_status: RequestStatus
 ) -> AcknowledgedStatus | None:
     """Return the acknowledgement to repeat for a request that is delivered again, or None.

@@ -110,7 +110,11 @@ async def _any(*probes: Awaitable[bool]) -> bool:
 
 
 async def _ping(gateway: _Gateway) -> bool:
-    """Send echo requests. Returns False if the system does not allow it or an error occurs."""
+    """Send echo requests, and return True when a reply arrives.
+
+    Returns False if the system does not allow pings, or after another error. Without a reply, the
+    function waits until it is cancelled.
+    """
     loop = asyncio.get_running_loop()
     with contextlib.suppress(OSError):
         protocol = _PING_PROTOCOL[gateway.family]

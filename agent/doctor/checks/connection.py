@@ -50,18 +50,19 @@ def route(context: Context) -> Outcome:
         route = service_route(service, context.environment)
     except ValueError as error:
         return fail(str(error), "correct service.proxy or the HTTPS_PROXY variable")
-    how = f"directly to {route.authority}: {route.why}"
+    detail = f"directly to {route.authority}: {route.why}"
     if route.proxy is not None:
-        how = f"to {route.authority} through the proxy {route.proxy} ({route.why})"
+        detail = f"to {route.authority} through the proxy {route.proxy} ({route.why})"
     is_system = service.proxy == SYSTEM_PROXY
     script = _proxy_script() if is_system and route.proxy is None else None
     if script is not None:
         return warn(
-            f"{how}; the system's settings name the script {script}, which the agent does not run",
+            f"{detail}; the system's settings name the script {script}, which the agent does not"
+            " run",
             "set service.proxy to the proxy that the script selects",
             may_cause=True,
         ).with_facts(route=route)
-    return ok(how).with_facts(route=route)
+    return ok(detail).with_facts(route=route)
 
 
 def name_resolution(context: Context) -> Outcome:
