@@ -53,7 +53,7 @@ _PASSED_VARIABLES: Final = frozenset(
         "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
     }
 )  # fmt: skip
-_NOT_INSTALLED: Final = "No module named collectors"
+_NOT_INSTALLED: Final = "No module named collectors"  # a message of Python on stderr
 
 OnProgress = Callable[[Progress], None]
 

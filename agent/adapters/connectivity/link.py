@@ -30,8 +30,8 @@ class LinkReading:
         index: the number of the interface.
         networks: the networks of this machine.
         conflict: an address of the interface that another machine uses as well. None if there is
-            no such address, or if the interface also has a usable one. The kernel detects conflicts
-            of IPv6 addresses. For IPv4, detection would need a raw socket (RFC 5227).
+            no such address, or if the interface also has a usable address. The kernel detects
+            conflicts of IPv6 addresses. For IPv4, detection would need a raw socket (RFC 5227).
     """
 
     state: LinkState = field(default_factory=LinkState)

@@ -48,7 +48,7 @@ class _Host:
         """Return whether this is a phone, or an unrecognisable device without services or printers.
 
         A device with a randomised address counts as unrecognisable, even if it has a name. Phones
-        and such devices come and go all day.
+        and such devices join and leave the network all day.
         """
         if self.row.kind == "phone":
             return True

@@ -114,7 +114,7 @@ def _battery_worn(facts: SnapshotFacts) -> Iterator[Values]:
 def _device_battery_low(facts: SnapshotFacts) -> Iterator[Values]:
     for _, device in facts.peripherals:
         # The report leaves out the names of devices that might be private, such as headphones. A
-        # device without a name is skipped, because the finding could not state which one it is.
+        # device without a name is skipped, because the finding could not name it.
         name, level = device.text("bluetooth.name"), device.number("bluetooth.batteryFraction")
         if name and level is not None and level <= DEVICE_BATTERY_LOW:
             yield {"device": name, "level": percent(level)}
