@@ -119,11 +119,9 @@ def proxy(context: Context) -> Outcome:
             fix = "put user and password into the proxy's URL: http://user:password@host:port"
         else:
             fix = f"have the proxy allow {route.authority}, or correct {route.why}"
-        return fail(f"the proxy {route.proxy} refuses: {error}", fix)
+        return fail(f"no tunnel through {route.proxy}: {error}", fix)
     except OSError as error:
-        return fail(
-            f"no tunnel through the proxy {route.proxy}: {_reason(error)}", f"check {route.why}"
-        )
+        return fail(f"no tunnel through {route.proxy}: {_reason(error)}", f"check {route.why}")
     return ok(f"{route.proxy} opens the tunnel")
 
 

@@ -53,12 +53,12 @@ class Registry:
 
     def maker_of(self, mac: bytes) -> str:
         """Return the maker for a MAC address of 6 bytes; "" if the registry has none."""
-        # The highest possible record of a block that contains the address.
+        # The highest record that a block with the address can have.
         highest_record = mac[:4] + bytes([mac[4] | 0x0F])
         count = bisect_right(range(self._count), highest_record, key=lambda n: self._record(n)[0])
         if not count:
             return ""
-        # The last record that is not above the highest one.
+        # The last record that is not above `highest_record`.
         block, name_position = self._record(count - 1)
         if (prefix_index := block[4] & 0x0F) >= len(BLOCK_BITS):
             return ""
