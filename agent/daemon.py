@@ -65,8 +65,8 @@ def load_for_daemon(
     client_for(loaded.config.service)  # only to check the settings
     source = kept_key or key_source(loaded.config.service.api_key_file, loaded.path)
     source.read_as_configured()
-    if too_open := source.why_too_open():
-        raise ConfigError((too_open,))
+    if problem := source.access_problem():
+        raise ConfigError((problem,))
     if source.readers() == "group" and loaded.config.service.api_key_file:
         log.warning("a group can read %s: run `chmod 600` on it", source.describe())
     return loaded

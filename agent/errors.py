@@ -9,7 +9,7 @@ AgentError                  shown to users as plain lines, without a traceback
 ├── CollectorError          the collector sent no facts: send a failed report
 └── ServiceError            a call to the service failed
     ├── ServiceUnavailable  no usable reply: retry with exponential backoff
-    │   └── Throttled       429, 503: retry after the wait that the service requests
+    │   └── Throttled       429, or 503 with Retry-After: retry after the requested wait
     ├── CredentialRefused   401: read the key again, retry slowly, keep the identity
     │   └── ApiKeyUnreadable  no call was sent: treat as 401, but not as a reply
     ├── Refused             403, 404, 409, 410: call the operation `current` to check the binding
@@ -78,7 +78,7 @@ class ConfigNotVisible(ConfigError, NotVisible):
 
 
 class StateError(AgentError):
-    """The state directory is missing, read-only, full, or used by another agent."""
+    """The state directory cannot be used: it is, for example, full, or locked by another agent."""
 
 
 @contextmanager
@@ -110,7 +110,7 @@ class ServiceUnavailable(ServiceError):
 
 
 class Throttled(ServiceUnavailable):
-    """429 or 503. ``retry_after_s`` is the wait that the service requested, if any."""
+    """429, or 503 with Retry-After. ``retry_after_s`` is the requested wait in seconds, if any."""
 
     def __init__(self, detail: str, retry_after_s: float | None) -> None:
         super().__init__("throttled", detail)

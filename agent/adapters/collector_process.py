@@ -40,7 +40,7 @@ from collectors.programs import inherited_environment, neutral_directory
 log = logging.getLogger(__name__)
 
 STDERR_TAIL_BYTES: Final = 4096
-_LOGGED_STDERR_CHARS: Final = 500  # the last ones
+_LOGGED_STDERR_CHARS: Final = 500  # at the end of stderr
 CANCEL_LINE: Final = b"cancel\n"
 _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
 _LINE_MAX_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line ends the collection
@@ -53,7 +53,7 @@ _PASSED_VARIABLES: Final = frozenset(
         "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
     }
 )  # fmt: skip
-_NOT_INSTALLED: Final = "No module named collectors"
+_NOT_INSTALLED: Final = "No module named collectors"  # a message of Python on stderr
 
 OnProgress = Callable[[Progress], None]
 

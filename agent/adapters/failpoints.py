@@ -19,17 +19,17 @@ class Failpoint(StrEnum):
     PRINTERS_WRITTEN = "printers-written"
     # transactions
     REQUEST_ADDED = "request-added"
-    REQUEST_MOVED = "request-moved"  # to another state
+    REQUEST_MOVED = "request-moved"  # a request has another state
     RUNNING_NOTED = "running-noted"  # the service has accepted the acknowledgement `running`
-    REPORT_HANDED_OVER = "report-handed-over"  # to the outbox
-    REPORT_SETTLED = "report-settled"  # the service has accepted it
-    REPORT_KEPT = "report-kept"  # as a copy, among the sent reports
-    REPORT_GIVEN_UP = "report-given-up"  # dropped
-    REPORT_RESEALED = "report-resealed"  # replaced, because the service rejected its body
-    ROW_SET_ASIDE = "row-set-aside"  # quarantined
-    CREATION_TIMES_SHIFTED = "creation-times-shifted"  # of the reports, after a change of the clock
+    REPORT_HANDED_OVER = "report-handed-over"  # a report was added to the outbox
+    REPORT_SETTLED = "report-settled"  # the service has accepted a report
+    REPORT_KEPT = "report-kept"  # a sent report was copied to the table of sent reports
+    REPORT_GIVEN_UP = "report-given-up"  # a report was dropped
+    REPORT_RESEALED = "report-resealed"  # a report that the service rejected was sealed again
+    ROW_SET_ASIDE = "row-set-aside"  # an unreadable row was quarantined
+    CREATION_TIMES_SHIFTED = "creation-times-shifted"  # the clock was set while reports waited
     JOURNAL_PRUNED = "journal-pruned"  # old finished requests were deleted
-    SENT_DROPPED = "sent-dropped"  # old copies of sent reports
+    SENT_DROPPED = "sent-dropped"  # old copies of sent reports were deleted
     COUNTED = "counted"  # a persistent counter was increased
     RECORD_WRITTEN = "record-written"  # the record of the connection
     # calls

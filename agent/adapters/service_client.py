@@ -1,7 +1,7 @@
 """The service's device operations over HTTPS.
 
-Each call either returns the contract's reply or raises a ServiceError. It takes bounded time, but a
-command stream has no total time limit.
+Each call returns the contract's reply or raises a ServiceError. Every call except a
+command stream has a total time limit.
 """
 
 import asyncio

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "printer",
         metavar="PRINTER",
-        help="name, id or address of a print queue or of a printer of the configuration",
+        help="id, name or address of a print queue, or of a printer in the configuration",
     )
     add_config_option(parser)
     add_json_option(parser)

@@ -121,7 +121,7 @@ async def check_printers(
     job_run = await run_job(config, state, job, "printers", show_progress=_no_progress)
     payload = payload_of(*job_run)
     if not isinstance(payload, NetworkPayload):
-        raise TypeError("the job is for a network report")
+        raise TypeError("the payload of a printers job must be a network report")
     reasons = (failure.reason for failure in payload.failures if failure.step == PRINTER_STEP)
     return payload, next(reasons, None)
 

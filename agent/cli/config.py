@@ -151,8 +151,8 @@ def _check_api_key(source: ApiKeySource) -> None:
     if is_placeholder(source.read_as_configured()):
         problem = f"{source.describe()} contains a placeholder: write the API key into it"
         raise ConfigError((problem,))
-    if too_open := source.why_too_open():
-        raise ConfigError((too_open,))
+    if access_problem := source.access_problem():
+        raise ConfigError((access_problem,))
 
 
 def _require_directory(path: Path) -> None:
@@ -189,8 +189,10 @@ def _show(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> None:
         screen.table(headings, [_row(value) for value in group])
     screen.blank()
     service = loaded.config.service
-    place = key_source(service.api_key_file if service else "", loaded.path).describe()
-    screen.paragraph(f"The API key is read from {place}; it is not shown.", "quiet")
+    key = key_source(service.api_key_file if service else "", loaded.path)
+    has_key = key.file is not None or key.variable_value is not None
+    place = f"The API key is read from {key.describe()}; it is not shown."
+    screen.paragraph(place if has_key else "No API key is configured.", "quiet")
     if any(v.origin.startswith(ENVIRONMENT_PREFIX) for v in values):
         name = f"{ENVIRONMENT_PREFIX}<SECTION>__<KEY>"
         screen.paragraph(f"`variable` means: set by the variable {name}.", "quiet")

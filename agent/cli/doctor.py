@@ -22,7 +22,7 @@ from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
 from agent.doctor.document import document_of
 from agent.doctor.registry import BEFORE_STEP_DOWN, CHECKS
-from agent.doctor.root_causes import all_visible, none_failed
+from agent.doctor.root_causes import all_visible, any_failed
 from agent.doctor.runner import THREAD_PREFIX, TOTAL_S, run_checks
 from agent.errors import ConfigError
 
@@ -110,7 +110,7 @@ def _check_before_step_down(context: Context, *, for_bundle: bool) -> tuple[Chec
 
 
 def _exit_code(results: Sequence[CheckResult]) -> int:
-    if not none_failed(results):
+    if any_failed(results):
         return UNHEALTHY
     return HEALTHY if all_visible(results) else NOT_VISIBLE
 

@@ -96,7 +96,7 @@ def _find(state: StateDirectory, start: str) -> KeptReport:
         return reports[0]
     if reports:
         ids = ", ".join(report.report_id for report in reports)
-        raise StateError(f"several ids begin with {start}, give more characters of one: {ids}")
+        raise StateError(f"{start} matches several reports: use the id of one of them: {ids}")
     rows = find_requests(state, start)
     if not rows:
         raise StateError(

@@ -123,7 +123,7 @@ def _error_lines(error: Exception, words: str) -> list[str]:
     if not isinstance(error, AgentError):
         return [
             f"unexpected {type(error).__name__}: {error}",
-            "run it again with --debug and send the output to support",
+            "run the command again with --debug, and send the output to support",
         ]
     lines = str(error).splitlines()
     if isinstance(error, NotVisible):

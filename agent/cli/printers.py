@@ -14,7 +14,7 @@ from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.printer_view import show_printers
 from agent.cli.terminal.screen import Screen, time_to_the_minute
 from agent.errors import AgentError, ConfigError, ConfigMissing, StateError
-from agent.rules.learned_printers import Memory
+from agent.rules.learned_printers import RememberedPrinters
 from agent.wire.codec import to_plain
 from agent.wire.payloads.network import NetworkPayload
 from collectors.contract import LearnedPrinter
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     resolved = resolve_state(options.config)
     if options.action == "forget":
         file, memory = _read_memory(resolved)
-        if memory == Memory() and isinstance(resolved.guessed_because, ConfigMissing):
+        if memory == RememberedPrinters() and isinstance(resolved.guessed_because, ConfigMissing):
             raise resolved.guessed_because
         _forget(file, memory, options.printer)
     elif options.json:
@@ -74,7 +74,7 @@ def _check(resolved: ResolvedState) -> NetworkPayload | None:
     return payload
 
 
-def _read_memory(resolved: ResolvedState) -> tuple[PrinterMemory, Memory]:
+def _read_memory(resolved: ResolvedState) -> tuple[PrinterMemory, RememberedPrinters]:
     """Return the file in which the agent remembers printers, and its content.
 
     Raises NotVisible, StateError.
@@ -87,7 +87,7 @@ def _read_memory(resolved: ResolvedState) -> tuple[PrinterMemory, Memory]:
     return file, memory
 
 
-def _forget(file: PrinterMemory, memory: Memory, printer_id: str | None) -> None:
+def _forget(file: PrinterMemory, memory: RememberedPrinters, printer_id: str | None) -> None:
     """Forget a printer, so that the next report accepts the device at its address.
 
     ``printer_id`` is the printer's id, or the part after its first colon, such as the queue's name.
@@ -104,7 +104,7 @@ def _forget(file: PrinterMemory, memory: Memory, printer_id: str | None) -> None
     )
 
 
-def _show(screen: Screen, memory: Memory) -> None:
+def _show(screen: Screen, memory: RememberedPrinters) -> None:
     if not memory.printers:
         screen.line(("no printer is remembered from earlier reports", "quiet"))
         return

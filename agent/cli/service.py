@@ -176,7 +176,7 @@ def describe(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]
     if state.restarts and state.activity != "stopped":
         rows.append(("restarts", f"{state.restarts} by the service manager"))
     if last is not None:
-        rows.append(("last end", last.describe()))
+        rows.append(("last exit", last.describe()))
     return rows
 
 

@@ -57,7 +57,7 @@ class ApiKeySource:
             return "everyone"
         return "group" if mode & stat.S_IRGRP else "owner"
 
-    def why_too_open(self) -> str | None:
+    def access_problem(self) -> str | None:
         """Return an error message if every user can read the key, else None."""
         if self.readers() != "everyone":
             return None

@@ -49,7 +49,8 @@ def parse_certificate(der: bytes) -> Certificate | None:
     """Parse an X.509 certificate (RFC 5280); None if it is invalid."""
     from cryptography import x509  # the import takes 0.17 s, and few checks need it
 
-    with warnings.catch_warnings(action="ignore"):  # such as the one about a negative serial number
+    # Ignores warnings such as the one about a negative serial number.
+    with warnings.catch_warnings(action="ignore"):
         try:
             certificate = x509.load_der_x509_certificate(der)
             return Certificate(

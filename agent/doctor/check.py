@@ -50,7 +50,7 @@ class Check:
         group: The heading under which the check is listed.
         run: May block for ``deadline_s``; after that the check counts as failed.
         depends_on: Checks that must not have failed. If the outcome of one of them is "unseen",
-            this check is not run, and its outcome is "unseen" as well. A check that
+            this check is not run, and its outcome is "unseen" as well. A check with
             ``uses_public_facts`` is run nevertheless.
         after: Checks that must have ended, whatever their outcome.
         fix: What to do if ``run`` hangs or raises. If it returns, the fix of its outcome is used.

@@ -64,7 +64,7 @@ class Context:
     record: "DeviceRecord | None" = None  # device-record
     daemon_pid: int | None = None  # daemon
     daemon: "DaemonStatus | None" = None  # daemon
-    facts: "NetworkFacts | None" = None  # collector; about the network of this machine
+    network_facts: "NetworkFacts | None" = None  # collector
     route: Route | None = None  # route
     current_result: CallResult | None = None  # captive-portal
     challenge_result: CallResult | None = None  # write-grant

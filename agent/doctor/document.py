@@ -6,7 +6,7 @@ from typing import Any, Final, get_args
 
 from agent import __version__
 from agent.doctor.check import CheckResult, Status
-from agent.doctor.root_causes import none_failed
+from agent.doctor.root_causes import any_failed
 
 VERSION: Final = 1
 _STATUSES: Final = get_args(Status)
@@ -22,7 +22,7 @@ def document_of(
         "agent": __version__,
         "madeAt": made_at,
         "durationSeconds": round(duration_s, 3),
-        "ok": none_failed(results),
+        "ok": not any_failed(results),
         "counts": {status: counts[status] for status in _STATUSES},
         "checks": [
             {key: getattr(result, key) for key in ("name", "group", "status", "detail")}

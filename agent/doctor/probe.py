@@ -16,7 +16,7 @@ STEP_S: Final = 3.0
 
 
 class ProxyRefused(Exception):
-    """The proxy refused CONNECT. ``status`` is the reply's status; 0 if the reply is not HTTP."""
+    """The proxy opened no tunnel. ``status`` is its reply's status; 0 if the reply is not HTTP."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -72,9 +72,9 @@ def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
         with request(sock, route.host, route.port, "CONNECT", route.authority, **headers) as reply:
             status = reply.status
     except HTTPException as error:
-        raise ProxyRefused(0, "its answer is not HTTP") from error
+        raise ProxyRefused(0, "the proxy's answer is not HTTP") from error
     if not 200 <= status < 300:
-        raise ProxyRefused(status, f"it answers {status} to CONNECT {route.authority}")
+        raise ProxyRefused(status, f"the proxy answers {status} to CONNECT {route.authority}")
 
 
 def unverified_tls() -> ssl.SSLContext:

@@ -41,8 +41,8 @@ def describe_processes(pids: Sequence[int]) -> str:
 def is_agent(words: tuple[str, ...]) -> bool:
     """Return whether ``words`` start a daemon, like `venue-agent run` or `python -m agent run`."""
     for index, word in enumerate(words[:-1]):
-        starts = _name(word) == "venue-agent" or (word == "agent" and words[index - 1] == "-m")
-        if starts:
+        is_program = _name(word) == "venue-agent" or (word == "agent" and words[index - 1] == "-m")
+        if is_program:
             return words[index + 1] == "run" and _name(words[0]) not in WRAPPERS
     return False
 

@@ -66,6 +66,6 @@ def all_visible(results: Iterable[CheckResult]) -> bool:
     return all(result.status != "unseen" for result in results)
 
 
-def none_failed(results: Iterable[CheckResult]) -> bool:
-    """Return whether nothing failed. Warnings are not failures."""
-    return all(result.status != "fail" for result in results)
+def any_failed(results: Iterable[CheckResult]) -> bool:
+    """Return whether a check failed. Warnings are not failures."""
+    return any(result.status == "fail" for result in results)

@@ -6,7 +6,7 @@ from typing import Final
 
 from agent.presentation.findings.snapshot_facts import all_fields
 from agent.presentation.humanize import counted, do_not_apply, format_value
-from agent.presentation.labels import THINGS, field_label
+from agent.presentation.labels import OBJECT_LABELS, field_label
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import (
@@ -54,7 +54,7 @@ class FieldRow:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The fields of one thing in a group, such as a disk or a program.
+    """The fields of one object in a group, such as a disk or a program.
 
     The section with the fields of the group itself has an empty title.
     """
@@ -94,14 +94,15 @@ def snapshot_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
     return tuple(_group(prefix, fields) for prefix, fields in by_prefix.items() if fields)
 
 
-def thing_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
+def interface_and_peripheral_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
     """Return the interfaces, the peripherals and the kiosk's browser; only groups with content."""
     snapshot = payload.snapshot
     browser = tuple(_row(field) for field in payload.browser_fields if field.value is not None)
     groups = {
         "Network interfaces": [_section(link.id, link.fields) for link in snapshot.interfaces],
         "Peripherals": [
-            _section(_peripheral_title(thing), thing.fields) for thing in snapshot.peripherals
+            _section(_peripheral_title(peripheral), peripheral.fields)
+            for peripheral in snapshot.peripherals
         ],
         "Kiosk browser": [Section("", browser)] if browser else [],
     }
@@ -154,42 +155,42 @@ def snapshot_limitation_lines(payload: ApplicationPayload) -> tuple[str, ...]:
 
 
 def _group(prefix: str, fields: list[SnapshotField]) -> Group:
-    """Create a group with a section for each thing in it, such as each disk or each program.
+    """Create a group with a section for each object in it, such as each disk or each program.
 
-    The middle of a key names the thing: ``disk./home.sizeBytes`` belongs to ``/home``. A key
-    without a middle part belongs to the group itself. If a thing has only one field, it gets no
+    The middle of a key names the object: ``disk./home.sizeBytes`` belongs to ``/home``. A key
+    without a middle part belongs to the group itself. If an object has only one field, it gets no
     section, and this field becomes a row of the group itself.
     """
-    things: dict[str, list[SnapshotField]] = {"": []}
+    fields_by_object: dict[str, list[SnapshotField]] = {"": []}
     for field in fields:
-        thing_name = field.key.partition(".")[2].rpartition(".")[0]
-        things.setdefault(thing_name, []).append(field)
-    rows_of_group = [_row(field) for field in things.pop("")]
+        object_name = field.key.partition(".")[2].rpartition(".")[0]
+        fields_by_object.setdefault(object_name, []).append(field)
+    rows_of_group = [_row(field) for field in fields_by_object.pop("")]
     sections: list[Section] = []
-    for name, thing_fields in things.items():
-        thing = THINGS.get(f"{prefix}.{name}") or _thing(name)
-        if len(thing_fields) == 1:
-            rows_of_group.append(_row(thing_fields[0], f"{thing}: "))
+    for name, object_fields in fields_by_object.items():
+        label = OBJECT_LABELS.get(f"{prefix}.{name}") or _object_title(name)
+        if len(object_fields) == 1:
+            rows_of_group.append(_row(object_fields[0], f"{label}: "))
         else:
-            sections.append(_section(thing, thing_fields))
+            sections.append(_section(label, object_fields))
     if rows_of_group:
         sections.insert(0, Section("", tuple(rows_of_group)))
     title = _TITLES.get(prefix) or shorten(prefix[:1].upper() + prefix[1:], NAME_LENGTH) or "Other"
     return Group(title, tuple(sections))
 
 
-def _thing(name: str) -> str:
-    """Return the title of a thing: ``core 0`` for ``core.0``. A path keeps its dots."""
+def _object_title(name: str) -> str:
+    """Return the title of an object: ``core 0`` for ``core.0``. A path keeps its dots."""
     is_path = name.startswith("/") or "\\" in name
     return shorten(name if is_path else name.replace(".", " "), NAME_LENGTH)
 
 
-def _peripheral_title(thing: Peripheral) -> str:
+def _peripheral_title(peripheral: Peripheral) -> str:
     """Return the name and id of a peripheral, ``TM-T20III (usb-1-3)``, or only its id."""
     keys = ("usb.product", "bluetooth.name", "usb.vendor")
-    texts = {field.key: field.value for field in thing.fields if isinstance(field.value, str)}
+    texts = {field.key: field.value for field in peripheral.fields if isinstance(field.value, str)}
     name = next((texts[key] for key in keys if texts.get(key)), "")
-    return f"{shorten(name, NAME_LENGTH)} ({thing.id})" if name else thing.id
+    return f"{shorten(name, NAME_LENGTH)} ({peripheral.id})" if name else peripheral.id
 
 
 def _section(title: str, fields: Iterable[SnapshotField]) -> Section:

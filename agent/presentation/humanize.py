@@ -43,7 +43,7 @@ def format_bytes(count: float) -> str:
 def format_seconds(seconds: float, units: int = 2) -> str:
     """Return a duration: ``3 d 4 h``, ``4 min 10 s``, ``0.35 s``.
 
-    ``units`` is the maximum number of units, of which the largest are used.
+    ``units`` is the maximum number of units in the result. Smaller units are left out.
     """
     sign, magnitude_s = ("-" if seconds < 0 else ""), abs(seconds)
     if 0 < magnitude_s < 0.1:
@@ -213,5 +213,8 @@ def times(count: int) -> str:
 
 
 def with_more(sentence: str, more: int, noun: str) -> str:
-    """Return ``sentence``. Unless ``more`` is 0, ``And 2 more findings.`` follows, for example."""
+    """Return ``sentence``, and the number of further items, such as ``And 2 more findings.``
+
+    If ``more`` is 0, return only ``sentence``.
+    """
     return f"{sentence} And {counted(more, f'more {noun}')}." if more else sentence

@@ -136,14 +136,14 @@ LABELS: Final[Mapping[str, str]] = {
 for ``disk.drive.sda.health``. A star stands for the name if the key without it is a different fact:
 ``cpu.*.useFraction`` is the use of one core, ``cpu.useFraction`` of all cores."""
 
-THINGS: Final[Mapping[str, str]] = {
+OBJECT_LABELS: Final[Mapping[str, str]] = {
     "network.service": "Connection to the service",
     "service.printSpooler": "Print spooler",
     "service.timeSync": "Time synchronisation",
     "service.bluetooth": "Bluetooth",
 }
-"""Labels of the things that facts belong to, by the start of a key: ``network.service`` is the
-thing of ``network.service.error``. Any other thing is labelled with its name from the key."""
+"""Labels of the objects that facts belong to, by the start of a key: ``network.service`` is the
+object of ``network.service.error``. Any other object is labelled with its name from the key."""
 
 
 def field_label(key: str) -> str:

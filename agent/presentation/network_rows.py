@@ -29,7 +29,8 @@ from agent.wire.payloads.watched_devices import parse_watched
 class PrinterRow:
     """A printer.
 
-    ``address`` is configured. ``discovered_address`` is the actual one; "" if unknown or the same.
+    ``address`` is the configured address. ``discovered_address`` is the address at which the
+    printer was discovered; "" if it is unknown or equal to ``address``.
     """
 
     name: str

@@ -35,7 +35,7 @@ _OPTION: Final = re.compile(
 _WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
 """Variables of the POSIX shell. Their names resemble names of passwords, but their values are not
 secret."""
-# Parts of all names of secrets, in lower case. Text without any of them names no secret.
+# Each name of a secret contains one of these parts, in lower case.
 _STEMS: Final = (
     "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
     "community",
@@ -63,7 +63,7 @@ _CAN_FOLLOW: Final = re.compile(
 )
 _REST_OF_LINE_MAX: Final = 2000
 """Number of characters after a value in which quotes are counted."""
-# Matches a list or table without nested ones.
+# Matches a list or table without nested lists or tables.
 _LIST: Final = re.compile(
     r"""[\[{](?:[^\]}\[{"'\n]|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')*+[\]}]"""
 )

@@ -32,7 +32,7 @@ def compare_bindings(
     return BindingVerdict.KEEP if current.binding_id == binding_id else BindingVerdict.ADOPT
 
 
-def identity_too_long(record: EnrollmentRecord) -> str | None:
+def describe_long_identity(record: EnrollmentRecord) -> str | None:
     """Describe the part of a record that is too long for a report; None if all fits."""
     length = utf16_length(record.organization_id)
     if length <= limits.PAYLOAD_STRING_MAX:

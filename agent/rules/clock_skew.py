@@ -22,7 +22,7 @@ class ClockSkew:
 
     @classmethod
     def of(cls, offset: timedelta) -> "ClockSkew":
-        """Return the skew of a measured difference; a small one counts as zero."""
+        """Return the skew. A difference of at most `TOLERANCE` counts as zero."""
         return cls(offset if abs(offset) > TOLERANCE else timedelta(0))
 
     def is_past(self, timestamp: datetime, local_time: datetime) -> bool:

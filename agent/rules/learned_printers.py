@@ -44,15 +44,15 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """The known details of printers, and the devices that might have replaced some of them."""
+class RememberedPrinters:
+    """The stored details of printers, and the devices that might have replaced some of them."""
 
     printers: LearnedPrinters = ()
     replacements: tuple[Replacement, ...] = ()
 
-    def without(self, printer_id: str) -> "Memory":
-        """Return the memory without one printer."""
-        return Memory(
+    def without(self, printer_id: str) -> "RememberedPrinters":
+        """Return everything except the details of one printer."""
+        return RememberedPrinters(
             tuple(printer for printer in self.printers if printer.id != printer_id),
             tuple(
                 replacement
@@ -62,7 +62,7 @@ class Memory:
         )
 
 
-NOTHING_LEARNED: Final = Memory()
+NOTHING_LEARNED: Final = RememberedPrinters()
 
 
 def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
@@ -79,8 +79,8 @@ def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
     )
 
 
-def update_memory(memory: Memory, facts: Facts, now: datetime) -> Memory:
-    """Return the memory after a report. Printers that were not seen keep their details.
+def update_memory(memory: RememberedPrinters, facts: Facts, now: datetime) -> RememberedPrinters:
+    """Return the details to store after a report. Printers that were not seen keep their details.
 
     ``facts.strangers`` are the devices that answer at the address of a printer that did not answer.
 
@@ -102,7 +102,7 @@ def update_memory(memory: Memory, facts: Facts, now: datetime) -> Memory:
             new_by_id.setdefault(
                 stranger.id, replace(replacement.printer, replaced_at=replacement.since)
             )
-    return Memory(
+    return RememberedPrinters(
         tuple((before_by_id | new_by_id).values())[-PRINTERS_MAX:],
         tuple(
             replacement
@@ -112,7 +112,9 @@ def update_memory(memory: Memory, facts: Facts, now: datetime) -> Memory:
     )
 
 
-def _replacements(memory: Memory, facts: Facts, now: datetime) -> dict[str, Replacement]:
+def _replacements(
+    memory: RememberedPrinters, facts: Facts, now: datetime
+) -> dict[str, Replacement]:
     """Return the devices that might have replaced a printer, by the printer's id.
 
     A device stays in the result even if this report did not see it: it might be switched off.

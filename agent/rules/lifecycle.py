@@ -42,13 +42,13 @@ class Event(StrEnum):
     """What changes the state of a request."""
 
     ACCEPTED = "accepted"  # the service accepted the acknowledgement
-    CAME_AGAIN = "came-again"  # delivered again: the service lost the acknowledgement
+    REDELIVERED = "redelivered"  # the service lost the acknowledgement
     STARTED = "started"  # the child is about to start
     STOPPED = "stopped"  # the agent is stopping
     RETRIED = "retried"  # the agent crashed during the collection and has started again
     REPORT_SEALED = "report-sealed"
-    REPORT_TAKEN = "report-taken"  # the service has the report
-    RAN_OUT = "ran-out"  # expiresAt has passed
+    REPORT_ACCEPTED = "report-accepted"  # the service has the report
+    EXPIRED = "expired"  # the request's expiresAt has passed
     REFUSED = "refused"  # the service refused the request or its report, or the report is dropped
 
 
@@ -69,17 +69,17 @@ FINAL: Final = frozenset({State.SUBMITTED, State.EXPIRED, State.REJECTED})
 TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
     {
         (State.RECEIVED, Event.ACCEPTED): State.ACKNOWLEDGED,
-        (State.RECEIVED, Event.RAN_OUT): State.EXPIRED,
+        (State.RECEIVED, Event.EXPIRED): State.EXPIRED,
         (State.RECEIVED, Event.REFUSED): State.REJECTED,
-        (State.ACKNOWLEDGED, Event.CAME_AGAIN): State.RECEIVED,
+        (State.ACKNOWLEDGED, Event.REDELIVERED): State.RECEIVED,
         (State.ACKNOWLEDGED, Event.STARTED): State.RUNNING,
-        (State.ACKNOWLEDGED, Event.RAN_OUT): State.EXPIRED,
+        (State.ACKNOWLEDGED, Event.EXPIRED): State.EXPIRED,
         (State.ACKNOWLEDGED, Event.REFUSED): State.REJECTED,
         (State.RUNNING, Event.STOPPED): State.ACKNOWLEDGED,
         (State.RUNNING, Event.RETRIED): State.ACKNOWLEDGED,
         (State.RUNNING, Event.REPORT_SEALED): State.REPORTED,
         (State.RUNNING, Event.REFUSED): State.REJECTED,
-        (State.REPORTED, Event.REPORT_TAKEN): State.SUBMITTED,
+        (State.REPORTED, Event.REPORT_ACCEPTED): State.SUBMITTED,
         (State.REPORTED, Event.REFUSED): State.REJECTED,
     }
 )
@@ -111,7 +111,7 @@ def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
     return BootAction.ACKNOWLEDGE if state is State.RECEIVED else BootAction.RUN
 
 
-def acknowledgement_owed(
+def acknowledgement_to_repeat(
     state: State, delivered_status: RequestStatus
 ) -> AcknowledgedStatus | None:
     """Return the acknowledgement to repeat for a request that is delivered again, or None.

@@ -72,7 +72,7 @@ def _failure(status: int, headers: Mapping[str, str], body: bytes, now: datetime
     if status >= 500:
         return ServiceUnavailable("server-error", f"the service failed (status {status})")
     if status in TRY_AGAIN:
-        return ServiceUnavailable("timeout", f"the service timed out (status {status})")
+        return ServiceUnavailable("timeout", f"the call must be repeated (status {status})")
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return BodyTooLarge(
             _describe(status, body, "the service does not accept a body of this size")

@@ -38,7 +38,7 @@ REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
 RETRY_AFTER_MIN_S: Final = 2.0
 """Minimum of the first wait that the service requests. It limits a device to 30 calls a minute."""
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
-"""Minimum of each further wait in a row that the service requests."""
+"""Minimum of the second and each further consecutive wait that the service requests."""
 RETRY_AFTER_MAX_S: Final = 3600.0
 """Maximum of a wait that the service requests."""
 JUST_BOOTED_S: Final = 120.0

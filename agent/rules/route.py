@@ -1,7 +1,7 @@
 """The route to the service: direct or through a proxy, and the setting that defines it.
 
 Environment variables are read as the daemon's HTTP library reads them. A variable in lower case
-takes precedence over the same one in upper case. NO_PROXY lists hosts, domains, addresses and
+takes precedence over the same variable in upper case. NO_PROXY lists hosts, domains, addresses and
 subnets, or is `*`. A service on this machine is always called directly: it may use http, and over
 http a proxy could read the API key.
 """

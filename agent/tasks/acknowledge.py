@@ -84,7 +84,7 @@ class Acknowledger:
         if self.session.is_past(entry.expires_at):
             self.expired += 1
             log.info("request %s expired before it was acknowledged", entry.request_id)
-            self.journal.move(entry, Event.RAN_OUT, self.clock.now())
+            self.journal.move(entry, Event.EXPIRED, self.clock.now())
             return
         refusal = await self.session.acknowledge(entry, "received")
         now = self.clock.now()

@@ -16,7 +16,7 @@ from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.config.model import LocalConfig
 from agent.errors import CollectorError
-from agent.rules.learned_printers import Memory, still_known, update_memory
+from agent.rules.learned_printers import RememberedPrinters, still_known, update_memory
 from agent.rules.reports.context import ReportContext, identity_of
 from agent.rules.reports.jobs import is_enabled, job_of
 from agent.rules.reports.network import outcome_of
@@ -154,7 +154,7 @@ class Collection:
 
 
 def with_memory(
-    job: Job, read_memory: Callable[[], tuple[Memory, str | None]], now: datetime
+    job: Job, read_memory: Callable[[], tuple[RememberedPrinters, str | None]], now: datetime
 ) -> tuple[Job, str | None]:
     """Add the details of printers and devices from earlier reports to a job.
 

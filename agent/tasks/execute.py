@@ -225,7 +225,7 @@ class Executor:
         if entries:
             self.expired += len(entries)
             log.info("requests that expired before they could run: %d", len(entries))
-            self.ledger.journal.move_all(entries, Event.RAN_OUT, self.clock.now())
+            self.ledger.journal.move_all(entries, Event.EXPIRED, self.clock.now())
 
     async def _collect(self, kind: Kind) -> "CollectionResult":
         try:

@@ -29,7 +29,7 @@ from agent.errors import (
     ServiceUnavailable,
 )
 from agent.rules.command_frames import Frame
-from agent.rules.lifecycle import Event, State, acknowledgement_owed
+from agent.rules.lifecycle import Event, State, acknowledgement_to_repeat
 from agent.rules.retry import Backoff
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.health_board import HealthBoard
@@ -280,11 +280,11 @@ class Receiver:
         The request never runs again.
         """
         log.info("request %s was delivered again", entry.request_id)
-        status = acknowledgement_owed(entry.state, command.status)
+        status = acknowledgement_to_repeat(entry.state, command.status)
         if status is None or not self._may_acknowledge_again(entry.request_id):
             return
         if entry.state is State.ACKNOWLEDGED:
-            self.journal.move(entry, Event.CAME_AGAIN, self.clock.now())
+            self.journal.move(entry, Event.REDELIVERED, self.clock.now())
         else:
             self.acknowledger.acknowledge_again(entry, status)
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from agent.adapters.clock import Clock
 from agent.adapters.storage.ledger import Ledger
-from agent.adapters.storage.outbox import Item
+from agent.adapters.storage.outbox import WaitingReport
 from agent.adapters.storage.state import StateDirectory
 from agent.config.model import Limits
 from agent.errors import BodyRejected, BodyTooLarge, CredentialRefused, Refused, ServiceUnavailable
@@ -77,7 +77,7 @@ class Submitter:
             self.health.clear({"reports-waiting"})
             await self._work.wait()
 
-    def _next_item(self) -> Item | None:
+    def _next_item(self) -> WaitingReport | None:
         """Return the oldest report. Postponed reports come after all others."""
         item = self.ledger.outbox.oldest(skip=self._postponed)
         if item is None and self._postponed:
@@ -85,7 +85,7 @@ class Submitter:
             item = self.ledger.outbox.oldest()
         return item
 
-    def _pause_s(self, item: Item, took_s: float) -> float:
+    def _pause_s(self, item: WaitingReport, took_s: float) -> float:
         """Return the pause after ``item``, in seconds. Sending it took ``took_s`` seconds."""
         if self._failures:
             return AFTER_FAILURE.delay_s(self._failures, self.rng)
@@ -94,7 +94,7 @@ class Submitter:
             return min(pause_s, max(USER_WAITS_PAUSE_MIN_S, USER_WAITS_FACTOR * took_s))
         return pause_s
 
-    def _has_waiting_user(self, item: Item) -> bool:
+    def _has_waiting_user(self, item: WaitingReport) -> bool:
         """Return whether a user waits for a report: it answers a request that has not expired."""
         entry = None if item.request_id is None else self.ledger.journal.get(item.request_id)
         return entry is not None and not self.session.is_past(entry.expires_at)
@@ -114,7 +114,7 @@ class Submitter:
         if depth.reports > 1:
             self.health.set("reports-waiting", f"{depth.reports} reports")
 
-    async def _send(self, item: Item) -> bool:
+    async def _send(self, item: WaitingReport) -> bool:
         """Send a report. Returns whether the service accepted it."""
         try:
             await self._acknowledge_running(item)
@@ -134,7 +134,7 @@ class Submitter:
             return True
         return False
 
-    async def _acknowledge_running(self, item: Item) -> None:
+    async def _acknowledge_running(self, item: WaitingReport) -> None:
         """Acknowledge the start of the item's request, if the executor could not do it in time."""
         entry = None if item.request_id is None else self.ledger.journal.get(item.request_id)
         if entry is None or entry.state is not State.REPORTED or entry.running_acknowledged:
@@ -143,7 +143,7 @@ class Submitter:
         await self.session.acknowledge(entry, "running")
         self.ledger.journal.note_running_acknowledged(entry.request_id)
 
-    def _shrink(self, item: Item, why: str) -> None:
+    def _shrink(self, item: WaitingReport, why: str) -> None:
         """Replace a report that is too large by a smaller version of itself."""
         from agent.rules.reports.sealing import LAST_TIER, seal_smaller  # large, rarely needed
 
@@ -158,7 +158,7 @@ class Submitter:
         log.warning("report %s is too large (%s): sealed again, %s", item.report_id, why, how)
         self.ledger.outbox.replace(smaller)
 
-    def _replace_rejected(self, item: Item, why: str) -> None:
+    def _replace_rejected(self, item: WaitingReport, why: str) -> None:
         """Quarantine the body for support, and send a small failed report instead."""
         from agent.rules.reports.sealing import LAST_TIER, seal_as_failed  # large, rarely needed
 
@@ -172,7 +172,7 @@ class Submitter:
         except ValidationError:
             self._give_up(item, why)
 
-    async def _handle_refusal(self, item: Item, error: Refused) -> None:
+    async def _handle_refusal(self, item: WaitingReport, error: Refused) -> None:
         """Drop the report if the service refuses only this report and not the device."""
         if not self.session.binding_state.is_bound:
             return  # The device was revoked during the call. The report is sent again later.
@@ -181,7 +181,7 @@ class Submitter:
             self.state.quarantine(f"refused-{item.report_id}.json", item.body)
             self._give_up(item, str(error))
 
-    def _give_up(self, item: Item, why: str) -> None:
+    def _give_up(self, item: WaitingReport, why: str) -> None:
         log.error("report %s is dropped: %s", item.report_id, why)
         self.ledger.give_up(item, self.clock.now(), why)
         self.health.set("reports-dropped", f"report {item.report_id}: {why}")

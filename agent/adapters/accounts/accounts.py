@@ -23,8 +23,8 @@ def user_name(uid: int) -> str:
 def is_private_group(gid: int, uid: int) -> bool:
     """Return whether a group is the private group of the user ``uid``.
 
-    A private group has the name of its user, is the primary group of this user and of no other one,
-    and lists no other members. Root's group is an exception: it may be the primary group of other
+    A private group has the name of its user, is the primary group of this user only, and lists no
+    other members. Root's group is an exception: it may be the primary group of other
     users as well. On many systems, useradd(8) creates a private group for each user, and the umask
     is 002. The directories of a user are then writable for the group, but no other user is in the
     group.

@@ -105,8 +105,8 @@ def _check(
 
 
 def _is_harmless(status: os.stat_result) -> bool:
-    """Return whether a directory protects its entries although other users can write to it."""
+    """Return whether a directory is safe although its group or all users can write to it."""
     if status.st_mode & stat.S_ISVTX:
         return True
-    is_for_others = status.st_mode & stat.S_IWOTH
-    return not is_for_others and is_private_group(status.st_gid, status.st_uid)
+    is_world_writable = status.st_mode & stat.S_IWOTH
+    return not is_world_writable and is_private_group(status.st_gid, status.st_uid)

@@ -94,7 +94,7 @@ class GatewayProbe:
 
 
 async def _any(*probes: Awaitable[bool]) -> bool:
-    """Return True as soon as one probe returns True, and False after `TIMEOUT_S`."""
+    """Return True as soon as a probe returns True; False if none does within `TIMEOUT_S`."""
     tasks = [asyncio.ensure_future(probe) for probe in probes]
     try:
         with contextlib.suppress(TimeoutError):
@@ -110,7 +110,11 @@ async def _any(*probes: Awaitable[bool]) -> bool:
 
 
 async def _ping(gateway: _Gateway) -> bool:
-    """Send echo requests. Returns False if the system does not allow it or an error occurs."""
+    """Send echo requests, and return True when a reply arrives.
+
+    Returns False if the system does not allow pings, or after another error. Without a reply, the
+    function waits until it is cancelled.
+    """
     loop = asyncio.get_running_loop()
     with contextlib.suppress(OSError):
         protocol = _PING_PROTOCOL[gateway.family]

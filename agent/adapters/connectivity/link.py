@@ -30,8 +30,8 @@ class LinkReading:
         index: the number of the interface.
         networks: the networks of this machine.
         conflict: an address of the interface that another machine uses as well. None if there is
-            no such address, or if the interface also has a usable one. The kernel detects conflicts
-            of IPv6 addresses. For IPv4, detection would need a raw socket (RFC 5227).
+            no such address, or if the interface also has a usable address. The kernel detects
+            conflicts of IPv6 addresses. For IPv4, detection would need a raw socket (RFC 5227).
     """
 
     state: LinkState = field(default_factory=LinkState)
@@ -40,7 +40,9 @@ class LinkReading:
     conflict: str | None = None
 
 
-def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> LinkReading:
+def summarize(
+    tables: Tables, last_interface: str | None, *, needs_ipv4: bool = False
+) -> LinkReading:
     """Return the state of the interface that leads to the service.
 
     This is the interface of the default route. If there is no default route, it is the last known
@@ -48,12 +50,12 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     containers, count only if the default route leads through them.
 
     Args:
-        last: the name of the interface of the last known default route.
+        last_interface: the name of the interface of the last known default route.
         needs_ipv4: the service is reached by IPv4, so only IPv4 routes and addresses count.
     """
     routes = [route for route in tables.routes if not (needs_ipv4 and route.is_ipv6)]
     route = min(routes, key=lambda each: (each.is_ipv6, each.metric), default=None)
-    candidates = _candidates(tables.links, route, last)
+    candidates = _candidates(tables.links, route, last_interface)
     indexes = {each.index for each in candidates}
     own_addresses = [
         each
@@ -67,10 +69,10 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     addresses = (conflict,) if conflict else lasting_addresses
     main = candidates[0] if len(candidates) == 1 else None
     # If there are only virtual interfaces, one of them may lead to the service: nothing is known.
-    is_known = bool(candidates or last) or all(each.is_loopback for each in tables.links)
+    is_known = bool(candidates or last_interface) or all(each.is_loopback for each in tables.links)
     return LinkReading(
         state=LinkState(
-            interface=main.name if main else last,
+            interface=main.name if main else last_interface,
             has_link=any(each.has_carrier for each in candidates) if is_known else None,
             addresses=addresses if is_known else None,
             has_route=route is not None,
@@ -91,12 +93,14 @@ class Neighbour:
     mac_address: str | None
 
 
-def _candidates(links: Sequence[Link], route: DefaultRoute | None, last: str | None) -> list[Link]:
+def _candidates(
+    links: Sequence[Link], route: DefaultRoute | None, last_interface: str | None
+) -> list[Link]:
     """Return the interface that leads to the service. If unknown, return all possible ones."""
     if route is not None:
         return [each for each in links if each.index == route.index]
-    if last is not None:
-        return [each for each in links if each.name == last]
+    if last_interface is not None:
+        return [each for each in links if each.name == last_interface]
     return [each for each in links if each.kind in _HARDWARE and not each.is_loopback]
 
 

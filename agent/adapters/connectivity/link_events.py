@@ -54,7 +54,7 @@ class LinkEvents:
     """Calls ``on_change`` for changes in this network namespace, as `Coalescer` describes."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
-        """Open the socket. Raises OSError if the platform has none, or a sandbox denies it."""
+        """Open the socket. Raises OSError if the platform lacks netlink, or a sandbox denies it."""
         self._coalescer = Coalescer(on_change)
         self._loop = asyncio.get_running_loop()
         self._socket = open_netlink(NETLINK_ROUTE, _GROUPS)

@@ -11,14 +11,14 @@ from collectors.shared.linux.rtnetlink_socket import read_dump, read_neighbours
 from collectors.shared.linux.wireless import parse_signals, read_access_point
 
 
-def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
+def read_link(last_interface: str | None, *, needs_ipv4: bool) -> LinkReading:
     """Read the state of the link. Raises OSError if a sandbox denies it.
 
     Args:
-        last: the interface of the last known default route.
+        last_interface: the interface of the last known default route.
         needs_ipv4: the service is reached by IPv4, so only IPv4 routes and addresses count.
     """
-    reading = summarize(_read_tables(), last, needs_ipv4=needs_ipv4)
+    reading = summarize(_read_tables(), last_interface, needs_ipv4=needs_ipv4)
     state, signals = reading.state, parse_signals(_read(Path("/proc/net/wireless")))
     gateway = find_neighbour(state.gateway, reading.index)
     wireless = state.interface if state.interface in signals else None

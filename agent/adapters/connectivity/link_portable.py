@@ -21,14 +21,14 @@ _VIRTUAL = {
 """The beginnings of names of virtual interfaces. On Windows, they can have other names as well."""
 
 
-def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
+def read_link(last_interface: str | None, *, needs_ipv4: bool) -> LinkReading:
     """Read the state of the link. Raises OSError if the system denies the list of interfaces.
 
     Args:
-        last: the interface of the last known default route.
+        last_interface: the interface of the last known default route.
         needs_ipv4: the service is reached by IPv4, so only IPv4 routes and addresses count.
     """
-    reading = summarize(_read_tables(), last, needs_ipv4=needs_ipv4)
+    reading = summarize(_read_tables(), last_interface, needs_ipv4=needs_ipv4)
     return replace(reading, index=system_index(reading.state.interface))
 
 

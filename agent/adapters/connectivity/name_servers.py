@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from agent.rules.connectivity.cause import NameServer, NameServerAnswer
@@ -85,7 +86,7 @@ async def query_servers(
         return NameServer(server, answer, is_local, can_forward), addresses
 
     results = await asyncio.gather(*map(query, servers))
-    addresses = dict.fromkeys(address for _, own in results for address in own)
+    addresses = dict.fromkeys(chain.from_iterable(addresses for _, addresses in results))
     return NameServerReplies(tuple(server for server, _ in results), tuple(addresses))
 
 
@@ -179,8 +180,9 @@ def servers_of_interfaces(
 ) -> tuple[str, ...]:
     """Return the name servers of the interfaces that are in use.
 
-    Windows keeps the values of interfaces that are disconnected or were removed. The servers of an
-    interface are the configured ones or, if there are none and it uses DHCP, those from DHCP.
+    Windows keeps the values of interfaces that are disconnected or were removed. An
+    interface uses its configured servers. If it has none, it uses the servers from DHCP, unless
+    DHCP is disabled.
 
     Args:
         interfaces: the values of each interface's key of the registry, by its GUID.

@@ -58,5 +58,6 @@ def _state(printer: ipp.Group) -> LocalState:
     if printer.printer_state == "stopped":
         return LocalState(f"stopped ({reasons})" if reasons else "stopped", changed_at)
     if printer.boolean("printer-is-accepting-jobs") is False:
-        return LocalState("it accepts no jobs")  # `changed_at` belongs to the printer's state
+        # `changed_at` does not apply: it is the time at which the printer's state changed.
+        return LocalState("it accepts no jobs")
     return LocalState(None, changed_at)

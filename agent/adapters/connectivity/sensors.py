@@ -35,7 +35,7 @@ class SystemSensors:
     """The sensors of this machine (see ``agent.rules.connectivity.sensors.Sensors``)."""
 
     def __init__(self, service: Service, *, read_servers: ReadServers = configured_servers) -> None:
-        """Raises ValueError if the environment names an invalid proxy."""
+        """Raises ValueError if the URL of the proxy is invalid."""
         self._target = target_of(service)
         self._read_servers = read_servers
         self._read_link = _link_reader()

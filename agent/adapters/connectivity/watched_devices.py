@@ -1,4 +1,4 @@
-"""Reads where the watched devices are, from the neighbour table.
+"""Checks with the neighbour table whether the watched devices answer, and at which addresses.
 
 The first step makes the kernel resolve their addresses by ARP, as `collectors.shared.arp.priming`
 describes. The second step, at least ten seconds later, reads the result. By then, the kernel has

@@ -176,8 +176,9 @@ class SystemdService(PosixService):
         return write_if_changed(self.file_system / path, (RESOURCES / resource).read_bytes())
 
     def _remove_own_files(self) -> bool:
-        own = (f"{_OWN_UNITS}/{UNIT}", _BACKOFF_DROP_IN, *_OWN_FILES)
-        paths = (self.file_system / path for path in own)
+        """Remove the files that `install` wrote. Return whether there were any."""
+        relative_paths = (f"{_OWN_UNITS}/{UNIT}", _BACKOFF_DROP_IN, *_OWN_FILES)
+        paths = (self.file_system / path for path in relative_paths)
         existing_files = [path for path in paths if path.is_file()]
         for path in existing_files:
             path.unlink()

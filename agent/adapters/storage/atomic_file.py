@@ -23,7 +23,8 @@ def write_atomically(
 ) -> None:
     """Replace the content of ``path``. On Windows, ``mode`` has no effect.
 
-    Raises OSError. The file is then unchanged, unless only the sync of its directory failed.
+    Raises OSError. The file then has its old content, or its new content if only the sync of the
+    directory failed.
 
     With ``durably=False`` nothing is synced. This reduces the wear of flash disks, but after a
     power loss the content is undefined.

@@ -77,7 +77,7 @@ CREATE TABLE counters (
 ) STRICT;
 """
 """The columns of ``requests`` are the fields of `journal.Entry`. The columns of ``outbox`` are the
-fields of `outbox.Item`. Times are ISO 8601 in UTC."""
+fields of `outbox.WaitingReport`. Times are ISO 8601 in UTC."""
 
 
 class NewerDatabase(StateError):

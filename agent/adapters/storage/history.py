@@ -13,6 +13,9 @@ from agent.errors import StateError
 from agent.redaction.known import redact
 
 LIMIT: Final = 200
+"""Default maximum number of rows."""
+MATCHES_MAX: Final = 20
+"""Maximum number of reports or requests that match the beginning of an id."""
 _HAS_SENT: Final = "SELECT 1 FROM sqlite_schema WHERE name = 'sent'"
 
 _REQUESTS: Final = """
@@ -35,7 +38,7 @@ _REPORTS: Final = f"""
 SELECT {_COLUMNS}, NULL AS sent_at, body FROM outbox WHERE {_ID_MATCHES}
 UNION ALL
 SELECT {_COLUMNS}, sent_at, body FROM sent WHERE {_ID_MATCHES}
-ORDER BY created_at DESC LIMIT 20
+ORDER BY created_at DESC LIMIT {MATCHES_MAX}
 """  # noqa: S608 - constants of this module
 
 
@@ -81,7 +84,7 @@ def read_history(state: StateDirectory, limit: int = LIMIT) -> tuple[HistoryRow,
 
 
 def find_reports(state: StateDirectory, start: str) -> tuple[KeptReport, ...]:
-    """Return up to 20 reports, newest first. Raises StateError.
+    """Return up to MATCHES_MAX reports, newest first. Raises StateError.
 
     ``start`` is the beginning of the report id, or of the id of its request.
     """
@@ -99,11 +102,11 @@ def read_bodies(state: StateDirectory, report_ids: Collection[str]) -> dict[str,
 
 
 def find_requests(state: StateDirectory, start: str) -> tuple[HistoryRow, ...]:
-    """Return up to 20 requests, newest first. Raises StateError.
+    """Return up to MATCHES_MAX requests, newest first. Raises StateError.
 
     ``start`` is the beginning of the request id, or of the id of its report.
     """
-    query = f"{_REQUESTS} WHERE {_ID_MATCHES} ORDER BY received_at DESC LIMIT 20"
+    query = f"{_REQUESTS} WHERE {_ID_MATCHES} ORDER BY received_at DESC LIMIT {MATCHES_MAX}"
     rows = _select(state, query, {"start": start})
     return tuple(_without_secrets(HistoryRow(*row)) for row in rows)
 

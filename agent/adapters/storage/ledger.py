@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.journal import Entry, Journal
-from agent.adapters.storage.outbox import Item, Outbox
+from agent.adapters.storage.outbox import Outbox, WaitingReport
 from agent.adapters.storage.sent import SentReports
 from agent.rules.lifecycle import FINAL, Event
 from agent.rules.reports.sealed_report import SealedReport
@@ -39,40 +39,40 @@ class Ledger:
                 )
             self.outbox.add_within(connection, report, now)
 
-    def settle(self, item: Item, now: datetime) -> None:
+    def settle(self, report: WaitingReport, now: datetime) -> None:
         """Finish the request of a report that the service has accepted.
 
         The report is removed from the outbox. A copy is kept for display on this machine.
         """
-        self._close(item, Event.REPORT_TAKEN, Failpoint.REPORT_SETTLED, now)
-        self.sent.keep(item, now)
+        self._close(report, Event.REPORT_ACCEPTED, Failpoint.REPORT_SETTLED, now)
+        self.sent.keep(report, now)
 
-    def give_up(self, item: Item, now: datetime, why: str) -> None:
+    def give_up(self, report: WaitingReport, now: datetime, why: str) -> None:
         """Drop a report that cannot be sent. Count it, and write the reason into the journal."""
-        self._close(item, Event.REFUSED, Failpoint.REPORT_GIVEN_UP, now, why)
+        self._close(report, Event.REFUSED, Failpoint.REPORT_GIVEN_UP, now, why)
         self._database.increase_counter(DROPPED_COUNTER)
 
     def drop_over_bounds(
         self, max_bytes: int, max_age: timedelta, now: datetime
-    ) -> tuple[Item, ...]:
+    ) -> tuple[WaitingReport, ...]:
         """Drop the reports that exceed the outbox's limits, and return them."""
         dropped_reports = self.outbox.over_bounds(max_bytes, max_age, now)
-        for item in dropped_reports:
-            self.give_up(item, now, "dropped: too old, or the outbox is full")
+        for report in dropped_reports:
+            self.give_up(report, now, "dropped: too old, or the outbox is full")
         return dropped_reports
 
     def _close(
         self,
-        item: Item,
+        report: WaitingReport,
         event: Event,
         failpoint: Failpoint,
         now: datetime,
         detail: str | None = None,
     ) -> None:
-        entry = None if item.request_id is None else self.journal.get(item.request_id)
+        entry = None if report.request_id is None else self.journal.get(report.request_id)
         with self._database.transaction(failpoint) as connection:
             if entry is not None and entry.state not in FINAL:
                 self.journal.move_within(
-                    connection, entry, event, now, outcome=item.outcome, detail=detail
+                    connection, entry, event, now, outcome=report.outcome, detail=detail
                 )
-            self.outbox.remove_within(connection, item.report_id)
+            self.outbox.remove_within(connection, report.report_id)

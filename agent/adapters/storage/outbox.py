@@ -12,7 +12,7 @@ from agent.rules.reports.sealed_report import SealedReport
 
 
 @dataclass(frozen=True, slots=True)
-class Item(SealedReport):
+class WaitingReport(SealedReport):
     """A report in the outbox."""
 
     created_at: datetime
@@ -50,11 +50,11 @@ class Outbox:
         for row in self._database.query("SELECT report_id FROM outbox"):
             self._get(row["report_id"])
 
-    def oldest(self, skip: Collection[UUID] = ()) -> Item | None:
+    def oldest(self, skip: Collection[UUID] = ()) -> WaitingReport | None:
         """Return the oldest report that is not in ``skip``, or None."""
         for row in self._database.query("SELECT report_id FROM outbox ORDER BY created_at"):
-            if (item := self._get(row["report_id"])) is not None and item.report_id not in skip:
-                return item
+            if (report := self._get(row["report_id"])) is not None and report.report_id not in skip:
+                return report
         return None
 
     def shift_creation_times(self, by: timedelta) -> None:
@@ -101,7 +101,9 @@ class Outbox:
         waiting_bytes = int(rows[0][0])
         return not waiting_bytes or waiting_bytes + size_bytes <= max_bytes
 
-    def over_bounds(self, max_bytes: int, max_age: timedelta, now: datetime) -> tuple[Item, ...]:
+    def over_bounds(
+        self, max_bytes: int, max_age: timedelta, now: datetime
+    ) -> tuple[WaitingReport, ...]:
         """Return the reports to drop so that the outbox is within its limits.
 
         These are all reports that are too old. If the remaining reports together exceed
@@ -121,10 +123,10 @@ class Outbox:
                 break
             to_drop.append(row)
             total -= row["size"]
-        items = (self._get(row["report_id"]) for row in to_drop)
-        return tuple(item for item in items if item is not None)
+        reports = (self._get(row["report_id"]) for row in to_drop)
+        return tuple(report for report in reports if report is not None)
 
-    def _get(self, report_id: str) -> Item | None:
+    def _get(self, report_id: str) -> WaitingReport | None:
         """Return a report. Quarantine a row that cannot be read, and return None."""
         row = self._database.query("SELECT * FROM outbox WHERE report_id IS ?", (report_id,))[0]
-        return self._database.read_or_quarantine("outbox", row, Item)
+        return self._database.read_or_quarantine("outbox", row, WaitingReport)

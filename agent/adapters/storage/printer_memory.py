@@ -9,7 +9,7 @@ from agent.adapters.failpoints import Failpoint, passing
 from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
-from agent.rules.learned_printers import NOTHING_LEARNED, Memory
+from agent.rules.learned_printers import NOTHING_LEARNED, RememberedPrinters
 from agent.wire.codec import decode_strictly
 from agent.wire.validation import ValidationError
 
@@ -26,7 +26,7 @@ class PrinterMemory:
         self._state = state
         self._path = state.path / NAME
 
-    def load(self) -> tuple[Memory, str | None]:
+    def load(self) -> tuple[RememberedPrinters, str | None]:
         """Return the stored details and None.
 
         If the file cannot be read, return empty details, and a sentence that a report lists among
@@ -34,14 +34,14 @@ class PrinterMemory:
         """
         return self._load(if_damaged=self._quarantine)
 
-    def peek(self) -> tuple[Memory, str | None]:
+    def peek(self) -> tuple[RememberedPrinters, str | None]:
         """Return what `load` returns, but leave a damaged file where it is."""
         return self._load(if_damaged=lambda: "")
 
-    def _load(self, if_damaged: Callable[[], str]) -> tuple[Memory, str | None]:
+    def _load(self, if_damaged: Callable[[], str]) -> tuple[RememberedPrinters, str | None]:
         """Read the file. For a damaged file, ``if_damaged`` returns the end of the message."""
         try:
-            return decode_strictly(self._state.read(NAME, MAX_BYTES), Memory), None
+            return decode_strictly(self._state.read(NAME, MAX_BYTES), RememberedPrinters), None
         except FileNotFoundError:
             return NOTHING_LEARNED, None
         except ValidationError:
@@ -58,7 +58,7 @@ class PrinterMemory:
         except (OSError, StateError) as error:
             return f", and cannot be quarantined: {error}"
 
-    def write(self, memory: Memory) -> bool:
+    def write(self, memory: RememberedPrinters) -> bool:
         """Replace the stored details. Return whether this succeeded.
 
         A failure is not an error, because it only makes later reports less detailed.

@@ -10,7 +10,7 @@ from typing import Final
 
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
-from agent.adapters.storage.outbox import Item
+from agent.adapters.storage.outbox import WaitingReport
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class SentReports:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def keep(self, item: Item, now: datetime) -> None:
+    def keep(self, report: WaitingReport, now: datetime) -> None:
         """Store a report that the service has accepted. A failure is only logged."""
         try:
             with self._database.transaction(Failpoint.REPORT_KEPT) as connection:
@@ -46,14 +46,14 @@ class SentReports:
                 connection.execute(
                     "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (
-                        item.report_id, item.request_id, item.kind, item.outcome, item.created_at,
-                        now, item.body,
+                        report.report_id, report.request_id, report.kind, report.outcome,
+                        report.created_at, now, report.body,
                     ),
                 )  # fmt: skip
                 _drop_over_bounds(connection, now)
         except sqlite3.Error as error:
             log.warning(
-                "report %s was sent, but its copy cannot be stored: %s", item.report_id, error
+                "report %s was sent, but its copy cannot be stored: %s", report.report_id, error
             )
 
     def drop_old(self, now: datetime) -> None:

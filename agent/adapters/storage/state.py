@@ -144,7 +144,7 @@ class StateDirectory:
             return None if _try_lock(file) else (read_pid(self.path) or 0)
 
     def quarantine_file(self, *paths: Path) -> Path:
-        """Move files to the quarantine, and return the new path of the first one."""
+        """Move files to the quarantine, and return the new path of the first file."""
         prefix = self._quarantine_prefix()
         for path in paths:
             with contextlib.suppress(FileNotFoundError):

@@ -78,7 +78,7 @@ def _read_winget(run: Run) -> Package | None:
 
 
 def _output(run: Run, *words: str) -> str | None:
-    """Return what a program prints; None if it is missing, fails or needs too long."""
+    """Return what a program prints; None if it is missing, fails or takes too long."""
     try:
         result = run(*words, timeout_s=COMMAND_TIMEOUT_S)
     except ServiceManagerError:

@@ -18,8 +18,8 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 def parse_count(text: str, unit: str, maximum: int = 999_999_999) -> int:
     """Parse a whole number from 1 to ``maximum``. Raises argparse.ArgumentTypeError."""
-    # A longer number is cut, because int() refuses texts of thousands of digits.
-    count = int(text[:9]) if text.isascii() and text.isdigit() else 0
+    # Ten digits are enough to exceed `maximum`. int() refuses texts of thousands of digits.
+    count = int(text[:10]) if text.isascii() and text.isdigit() else 0
     if not 1 <= count <= maximum:
         message = f"{text!r} is not a number of {unit} from 1 to {maximum:,}"
         raise argparse.ArgumentTypeError(message)

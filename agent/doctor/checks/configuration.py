@@ -59,7 +59,7 @@ def api_key(context: Context) -> Outcome:
         )
     outcome = ok(f"read from {source.describe()}")
     if source.file is not None and (mode := _mode_for_everyone(source.file)):
-        detail = f"{source.describe()} can be read by every user ({mode})"
+        detail = f"every user has access to {source.describe()} ({mode})"
         outcome = warn(detail, f"run `chmod 600 {source.file}`")
     return outcome.with_facts(api_key=key)
 

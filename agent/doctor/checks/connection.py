@@ -50,18 +50,19 @@ def route(context: Context) -> Outcome:
         route = service_route(service, context.environment)
     except ValueError as error:
         return fail(str(error), "correct service.proxy or the HTTPS_PROXY variable")
-    how = f"directly to {route.authority}: {route.why}"
+    detail = f"directly to {route.authority}: {route.why}"
     if route.proxy is not None:
-        how = f"to {route.authority} through the proxy {route.proxy} ({route.why})"
+        detail = f"to {route.authority} through the proxy {route.proxy} ({route.why})"
     is_system = service.proxy == SYSTEM_PROXY
     script = _proxy_script() if is_system and route.proxy is None else None
     if script is not None:
         return warn(
-            f"{how}; the system's settings name the script {script}, which the agent does not run",
+            f"{detail}; the system's settings name the script {script}, which the agent does not"
+            " run",
             "set service.proxy to the proxy that the script selects",
             may_cause=True,
         ).with_facts(route=route)
-    return ok(how).with_facts(route=route)
+    return ok(detail).with_facts(route=route)
 
 
 def name_resolution(context: Context) -> Outcome:
@@ -118,11 +119,9 @@ def proxy(context: Context) -> Outcome:
             fix = "put user and password into the proxy's URL: http://user:password@host:port"
         else:
             fix = f"have the proxy allow {route.authority}, or correct {route.why}"
-        return fail(f"the proxy {route.proxy} refuses: {error}", fix)
+        return fail(f"no tunnel through {route.proxy}: {error}", fix)
     except OSError as error:
-        return fail(
-            f"the proxy {route.proxy} closed the connection: {_reason(error)}", f"check {route.why}"
-        )
+        return fail(f"no tunnel through {route.proxy}: {_reason(error)}", f"check {route.why}")
     return ok(f"{route.proxy} opens the tunnel")
 
 
@@ -133,11 +132,11 @@ def clock(context: Context) -> Outcome:
         with connect_to_service(route, unverified_tls()) as sock:
             date = request_date(sock, route)
     except (OSError, ProxyRefused) as error:
-        return skipped(f"the service sent no time: {_reason(error)}")
+        return skipped(f"the service's time is unknown: {_reason(error)}")
     now = datetime.now(UTC)
     service_time = http_date(date)
     if service_time is None:
-        return skipped("the service sent no time")
+        return skipped("the service's reply has no valid Date header")
     return compare_clocks(now, service_time)
 
 
@@ -267,7 +266,10 @@ def _proxy_script() -> str | None:
 
 
 def _name_servers(path: Path = Path("/etc/resolv.conf")) -> str:
-    """Return the configured DNS servers (resolv.conf(5))."""
+    """Return a text with the configured DNS servers, to append to a message (resolv.conf(5)).
+
+    Return "" if the file cannot be read.
+    """
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:

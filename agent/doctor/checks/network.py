@@ -42,7 +42,7 @@ def collector(context: Context) -> Outcome:
         return fail(str(error), "install the agent again; its collector does not start")
     if not isinstance(result.facts, NetworkFacts):
         return fail("the collector did not return network facts", "install the agent again")
-    return ok("the collector starts and returns facts").with_facts(facts=result.facts)
+    return ok("the collector starts and returns facts").with_facts(network_facts=result.facts)
 
 
 def confinement(context: Context) -> Outcome:
@@ -202,9 +202,9 @@ def _try_local_network() -> Outcome:
 
 
 def _facts(context: Context) -> NetworkFacts:
-    if context.facts is None:
+    if context.network_facts is None:
         raise LookupError("the collector returned no facts")
-    return context.facts
+    return context.network_facts
 
 
 def _ipv4(interface: Interface) -> list[str]:

@@ -31,7 +31,8 @@ from agent.rules.health import CONDITIONS
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord
 
 CALL_TIMEOUT_S: Final = 3.5
-RECENT_S: Final = 300.0
+RECENT_HEARTBEAT_S: Final = 300.0
+"""Maximum age of an accepted heartbeat that shows that the key has a write grant."""
 LOCATION: Final = "location"
 """An error code with this word is about the location."""
 FORBIDDEN: Final = 403
@@ -74,7 +75,7 @@ def credential(context: Context) -> Outcome:
     if isinstance(error, Refused):
         return fail(f"the service refuses the key: {error}", _KEY_FIX)
     if error is not None:
-        return skipped(f"the service gave no answer: {error}")
+        return skipped(f"the service gave no usable answer: {error}")
     return ok("the service accepts the key")
 
 
@@ -87,7 +88,7 @@ def write_grant(context: Context) -> Outcome:
     status = context.daemon
     if status is not None and status.binding and not status.is_revoked:
         heartbeat_age_s = age_s(status.last_heartbeat_at or "")
-        if heartbeat_age_s is not None and heartbeat_age_s < RECENT_S:
+        if heartbeat_age_s is not None and heartbeat_age_s < RECENT_HEARTBEAT_S:
             return ok("the service accepts the agent's heartbeats")
     result = _call_service(context, _challenge(context))
     return _grant_outcome(result.error).with_facts(challenge_result=result)
@@ -95,7 +96,7 @@ def write_grant(context: Context) -> Outcome:
 
 def _grant_outcome(error: ServiceError | None) -> Outcome:
     if isinstance(error, ServiceUnavailable | BodyRejected):
-        return skipped(f"the service gave no answer: {error}")
+        return skipped(f"the service gave no usable answer: {error}")
     if not isinstance(error, Refused) or error.status != FORBIDDEN or _is_about_location(error):
         return ok(
             "the service would enroll this device"
@@ -134,7 +135,8 @@ def binding(context: Context) -> Outcome:
     """Check that the binding of this device still exists at the service."""
     record, result = context.record, context.current_result
     if result is None or result.error is not None:
-        return skipped(f"the service gave no answer: {result.error if result else 'not called'}")
+        reason = result.error if result else "it was not called"
+        return skipped(f"the service gave no usable answer: {reason}")
     if record is None or record.binding is None:
         return _unbound(result.current)
     bound_record = record.binding.record

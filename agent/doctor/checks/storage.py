@@ -100,7 +100,7 @@ def key_permissions(context: Context) -> Outcome:
     if sys.platform == "win32":
         return skipped("the key has the rights of its directory, which `service install` restricts")
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        detail = f"{key} can be read by other users (mode {mode:04o})"
+        detail = f"other users have access to {key} (mode {mode:04o})"
         return fail(detail, f"run `chmod 600 {key}`")
     return ok(f"private (mode {mode:04o})")
 

@@ -97,12 +97,12 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
     changes_in_findings = finding_changes(APPLICATION_RULES, (earlier, later), was_checked)
     # If a finding about a full or nearly full disk changed, the disk's use is not reported as well.
     reported_disks = {
-        change_.thing for change_ in changes_in_findings if change_.code == "finding disk-full"
+        change_.subject for change_ in changes_in_findings if change_.code == "finding disk-full"
     }
     changes += (
         disk_use
         for disk_use in _disks(earlier.machine, later.machine)
-        if disk_use.thing not in reported_disks
+        if disk_use.subject not in reported_disks
     )
     return Changes(
         before.started_at, most_severe_first((*changes, *changes_in_findings)), not_compared
@@ -194,13 +194,13 @@ def _state_changes(earlier: Fields, later: Fields, group: _Group) -> Iterator[Ch
 
 
 def _restart_change(
-    code: str, thing: str, label: str, starts: tuple[datetime | None, ...], by_s: float
+    code: str, subject: str, label: str, starts: tuple[datetime | None, ...], by_s: float
 ) -> Iterator[Change]:
-    """Yield a change if the two start times of a thing differ by at least ``by_s``."""
+    """Yield a change if the two start times of a subject differ by at least ``by_s``."""
     if _differ(starts, by_s):
         old, new = (started_at.isoformat() if started_at else "" for started_at in starts)
         sentence = f"{label} was restarted: it has been running since {format_timestamp(new)}."
-        yield change(code, thing, (old, new), "muted", sentence)
+        yield change(code, subject, (old, new), "muted", sentence)
 
 
 def _differ(times: tuple[datetime | None, ...], by_s: float) -> bool:
@@ -265,8 +265,8 @@ def _coverage(
     is_whole = not one.snapshot.truncated and covers(one, other)
 
     def was_checked(match: Match[SnapshotFacts]) -> bool:
-        # The thing can be ``NAME (MODEL)``, for example for a drive. Keys contain only the name.
-        name = match.thing.partition(" (")[0]
+        # The subject can be ``NAME (MODEL)``, for example for a drive. Keys contain only the name.
+        name = match.subject.partition(" (")[0]
         fields = _fields_of(facts, name)
         for pattern in _KEY.findall(match.rule.fields):
             matching = _matching(fields, pattern, name)
@@ -285,11 +285,11 @@ def _fields_of(facts: SnapshotFacts, name: str) -> dict[str, SnapshotField | Bro
     If ``name`` is the id of an interface or peripheral, the fields of all other interfaces and
     peripherals are left out.
     """
-    things = (*facts.interfaces, *facts.peripherals)
-    things_with_name = [thing for thing in things if thing[0] == name] or things
+    owners = (*facts.interfaces, *facts.peripherals)
+    owners_with_name = [owner for owner in owners if owner[0] == name] or owners
     return dict(facts.machine.by_key) | {
         f"{owner} {key}": field
-        for owner, fields in things_with_name
+        for owner, fields in owners_with_name
         for key, field in fields.by_key.items()
     }
 
@@ -300,7 +300,7 @@ def _matching(
     """Return the field whose key is ``pattern`` with ``name`` in place of its placeholder.
 
     For the pattern ``disk.<mount>.sizeBytes`` and the name ``/home``, the key is
-    ``disk./home.sizeBytes``. If there is no such field, return the fields of all things that
+    ``disk./home.sizeBytes``. If there is no such field, return the fields of all objects that
     ``pattern`` matches.
     """
     exact_match = fields.get(_PLACEHOLDER.sub(lambda _: name, pattern))

@@ -84,25 +84,29 @@ def _members(fields: Fields, key: str) -> dict[str, str] | None:
 def _interface_changes(
     earlier: Mapping[str, Fields], later: Mapping[str, Fields]
 ) -> Iterator[Change]:
-    for name, one in earlier.items():
-        other = later.get(name)
-        if other is None or not {f.text("interface.type") for f in (one, other)} <= PHYSICAL_TYPES:
+    for name, old_link in earlier.items():
+        new_link = later.get(name)
+        if new_link is None:
+            continue
+        types = {link.text("interface.type") for link in (old_link, new_link)}
+        if not types <= PHYSICAL_TYPES:
             continue
         label = f"The interface {shorten(name, NAME_LENGTH)}"
-        yield from _connection(name, label, one, other)
-        ssids = one.text("interface.wifiSsid"), other.text("interface.wifiSsid")
+        yield from _connection_change(name, label, old_link, new_link)
+        ssids = old_link.text("interface.wifiSsid"), new_link.text("interface.wifiSsid")
         if all(ssids) and ssids[0] != ssids[1]:
             old, new = (shorten(ssid, NAME_LENGTH) for ssid in ssids)
             sentence = f"{label} is on the Wi-Fi {new}; it was on {old}."
             yield change("interface.wifiSsid", name, ssids, "warn", sentence)
-        addresses = _addresses(one), _addresses(other)
+        addresses = _addresses(old_link), _addresses(new_link)
         if all(addresses) and addresses[0] != addresses[1]:
             sentence = f"{label} has the address {addresses[1]}; it was {addresses[0]}."
             yield change("interface.addresses", name, addresses, "muted", sentence)
 
 
-def _connection(name: str, label: str, one: Fields, other: Fields) -> Iterator[Change]:
-    was_up, is_up = one.flag("interface.up"), other.flag("interface.up")
+def _connection_change(name: str, label: str, earlier: Fields, later: Fields) -> Iterator[Change]:
+    """Yield a change if the link went up or down, or if a cable has another speed."""
+    was_up, is_up = earlier.flag("interface.up"), later.flag("interface.up")
     if was_up is None or is_up is None:
         return
     if was_up != is_up:
@@ -111,8 +115,8 @@ def _connection(name: str, label: str, one: Fields, other: Fields) -> Iterator[C
         yield change("interface.up", name, states, "good" if is_up else "warn", sentence)
         return
     key = "interface.speedMegabitsPerSecond"
-    before, after = one.number(key), other.number(key)
-    is_cable = {one.text("interface.type"), other.text("interface.type")} == {"ethernet"}
+    before, after = earlier.number(key), later.number(key)
+    is_cable = {earlier.text("interface.type"), later.text("interface.type")} == {"ethernet"}
     if is_up and is_cable and before and after and before != after:
         old, new = format_value(key, before), format_value(key, after)
         severity: Severity = "warn" if after < before else "good"

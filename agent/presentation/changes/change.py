@@ -13,7 +13,7 @@ from agent.wire.payloads.network import NetworkPayload
 from agent.wire.payloads.watched_devices import parse_watched
 
 NOT_CHECKED: Final = "not checked"
-"""The state of a thing in a report that did not check it."""
+"""The state of a subject in a report that did not check it."""
 LISTED_MAX: Final = 12
 """Maximum number of changes that are listed for users. Further changes are only counted."""
 
@@ -28,16 +28,17 @@ class Change:
 
     Args:
         code: The kind of change.
-        thing: Identifies what changed. It does not depend on which report is the earlier one.
-        before: The earlier state; "" if the thing did not exist, or `NOT_CHECKED` if the earlier
-            report did not check the thing.
+        subject: Identifies what changed, such as a host or a printer. It does not depend on which
+            report is the earlier one.
+        before: The earlier state; "" if the subject did not exist, or `NOT_CHECKED` if the earlier
+            report did not check the subject.
         after: The later state, in the same form.
-        severity: bad or warn if the thing became worse, good if it became better, otherwise muted.
+        severity: bad or warn if the subject became worse, good if better, otherwise muted.
         sentence: Plain text.
     """
 
     code: str
-    thing: str
+    subject: str
     before: str
     after: str
     severity: Severity
@@ -51,7 +52,7 @@ class Changes:
     Args:
         since: When the earlier report was started, as the report contains it (ISO 8601).
         changes: The differences, most severe first.
-        not_compared: Sentences about things that one of the reports did not check.
+        not_compared: Sentences about subjects that one of the reports did not check.
     """
 
     since: str
@@ -80,10 +81,10 @@ class Changes:
 
 
 def change(
-    code: str, thing: str, states: tuple[str, str], severity: Severity, sentence: str
+    code: str, subject: str, states: tuple[str, str], severity: Severity, sentence: str
 ) -> Change:
     """Create a change from the states before and after."""
-    return Change(code, thing, *states, severity, plain(sentence))
+    return Change(code, subject, *states, severity, plain(sentence))
 
 
 def most_severe_first(changes: Iterable[Change]) -> tuple[Change, ...]:
@@ -105,7 +106,7 @@ def covers(
 ) -> bool:
     """Return whether ``one`` checked everything that ``other`` checked.
 
-    If it did, a thing that only ``other`` contains did not exist when ``one`` was created. A
+    If it did, a subject that only ``other`` contains did not exist when ``one`` was created. A
     complete report covers every other report; a partial report covers none. A limited report covers
     ``other`` if each limitation of the limited report is a limitation of ``other`` as well. So
     reports can be compared on a machine with restricted rights, where every report is limited.

@@ -8,11 +8,11 @@ from agent.presentation.changes.change import NOT_CHECKED, Change, change, diffe
 from agent.presentation.findings.rule import Facts, Rule, Values, match_rules
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 
-_NAMES: Final = (
+_SUBJECT_PLACEHOLDERS: Final = (
     "printer", "queue", "program", "service", "mount", "drive", "device", "interface", "gateway",
-    "address", "what", "mac",
+    "address", "step", "mac",
 )  # fmt: skip
-"""Placeholders of a rule's sentence that identify the thing of a match. All other placeholders
+"""Placeholders of a rule's sentence that identify the subject of a match. All other placeholders
 stand for measured values."""
 _NOT_COMPARED: Final = frozenset(
     {
@@ -39,10 +39,10 @@ from one degree to the other, this is one change: worse or better."""
 
 @dataclass(frozen=True, slots=True)
 class Match(Generic[Facts]):
-    """One thing that a rule matches."""
+    """One match of a rule. ``subject`` identifies what the match is about, such as a printer."""
 
     rule: Rule[Facts]
-    thing: str
+    subject: str
     sentence: str
 
 
@@ -72,18 +72,18 @@ def finding_changes(
 def _matches(
     rules: tuple[Rule[Facts], ...], facts: Facts
 ) -> Mapping[tuple[str, str], Match[Facts]]:
-    """Return the matches by rule and thing. Of two degrees of a problem, return the severe one."""
+    """Return the matches by rule and subject; of two degrees of a problem, the severe one."""
     matches: dict[tuple[str, str], Match[Facts]] = {}
     for rule, values_of_matches in match_rules(rules, facts):
         if rule.code not in _NOT_COMPARED:
             for values in values_of_matches:
-                key = f"finding {_DEGREES.get(rule.code, rule.code)}", _thing(values)
+                key = f"finding {_DEGREES.get(rule.code, rule.code)}", _subject(values)
                 matches.setdefault(key, Match(rule, key[1], rule.sentence_of(values)))
     return matches
 
 
-def _thing(values: Values) -> str:
-    return next((values[name] for name in _NAMES if name in values), "")
+def _subject(values: Values) -> str:
+    return next((values[name] for name in _SUBJECT_PLACEHOLDERS if name in values), "")
 
 
 def _change_of(

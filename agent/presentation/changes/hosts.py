@@ -48,7 +48,7 @@ class _Host:
         """Return whether this is a phone, or an unrecognisable device without services or printers.
 
         A device with a randomised address counts as unrecognisable, even if it has a name. Phones
-        and such devices come and go all day.
+        and such devices join and leave the network all day.
         """
         if self.row.kind == "phone":
             return True
@@ -61,11 +61,12 @@ class _Host:
         return title if title == self.row.address else f"{title} ({self.row.address})"
 
     @property
-    def thing(self) -> str:
+    def subject(self) -> str:
         return f"{self.mac} {self.row.address}".strip()
 
 
 _Pair = tuple[_Host, _Host]
+"""A host of the earlier report, and the host of the later report that it is compared with."""
 
 
 def host_changes(
@@ -176,12 +177,12 @@ def _replaced_routers(
     changes = [
         change(
             "router",
-            one.address,
-            (one.mac, other.mac),
+            old.address,
+            (old.mac, new.mac),
             "warn",
-            f"Another router answers at {one.row.address}: {other.mac}; it was {one.mac}.",
+            f"Another router answers at {old.row.address}: {new.mac}; it was {old.mac}.",
         )
-        for one, other in replaced_routers
+        for old, new in replaced_routers
     ]
     return (
         changes,
@@ -198,7 +199,7 @@ def _added_and_removed(removed_hosts: list[_Host], new_hosts: list[_Host]) -> It
         for host in hosts:
             if not host.is_transient:
                 states = (host.label, "") if hosts is removed_hosts else ("", host.label)
-                yield change("host", host.thing, states, "muted", f"{host.label} {ending}.")
+                yield change("host", host.subject, states, "muted", f"{host.label} {ending}.")
     gone_count, new_count = (
         sum(host.is_transient for host in hosts) for hosts in (removed_hosts, new_hosts)
     )
@@ -207,32 +208,32 @@ def _added_and_removed(removed_hosts: list[_Host], new_hosts: list[_Host]) -> It
         yield change("passing-hosts", "", (str(gone_count), str(new_count)), "muted", sentence)
 
 
-def _address_change(one: _Host, other: _Host) -> Change | None:
-    is_expected = any(host.is_transient or host.is_this_machine for host in (one, other))
-    if one.address == other.address or is_expected:
+def _address_change(earlier: _Host, later: _Host) -> Change | None:
+    is_expected = any(host.is_transient or host.is_this_machine for host in (earlier, later))
+    if earlier.address == later.address or is_expected:
         return None
-    states = one.row.address, other.row.address
-    title = other.row.title if other.row.title != other.row.address else other.mac
+    states = earlier.row.address, later.row.address
+    title = later.row.title if later.row.title != later.row.address else later.mac
     sentence = f"{title} has moved from {states[0]} to {states[1]}."
-    return change("host-address", one.mac, states, "muted", sentence)
+    return change("host-address", earlier.mac, states, "muted", sentence)
 
 
 def _port_changes(
     pairs: list[_Pair], before: NetworkPayload, after: NetworkPayload
 ) -> Iterator[Change]:
     scanned_ports = _scanned_ports(before) & _scanned_ports(after)
-    for one, other in pairs:
-        old_ports = _open_ports(one.host) & scanned_ports
-        new_ports = _open_ports(other.host) & scanned_ports
+    for earlier, later in pairs:
+        old_ports = _open_ports(earlier.host) & scanned_ports
+        new_ports = _open_ports(later.host) & scanned_ports
         opened, closed = new_ports - old_ports, old_ports - new_ports
-        if not (opened or closed) or one.is_transient or other.is_transient:
+        if not (opened or closed) or earlier.is_transient or later.is_transient:
             continue
         opened_text = f"has opened {_describe_ports(opened)}" if opened else ""
         closed_text = f"no longer answers on {_describe_ports(closed)}" if closed else ""
-        sentence = f"{other.label} {' and '.join(filter(None, (opened_text, closed_text)))}."
-        thing = one.mac or other.mac or one.address
+        sentence = f"{later.label} {' and '.join(filter(None, (opened_text, closed_text)))}."
+        subject = earlier.mac or later.mac or earlier.address
         states = _join_ports(closed), _join_ports(opened)
-        yield change("open-ports", thing, states, "warn" if opened else "muted", sentence)
+        yield change("open-ports", subject, states, "warn" if opened else "muted", sentence)
 
 
 def _describe_ports(ports: set[int]) -> str:
@@ -286,11 +287,10 @@ def own_networks(network: NetworkMap) -> frozenset[ipaddress.IPv4Network]:
     """Return the machine's IPv4 networks, without loopback and link-local ones."""
     networks = set()
     for link in network.interfaces:
-        for own in link.addresses:
+        for address in link.addresses:
             try:
-                own_network = ipaddress.IPv4Network(
-                    (own.address, int(own.prefix_length)), strict=False
-                )
+                prefix_length = int(address.prefix_length)
+                own_network = ipaddress.IPv4Network((address.address, prefix_length), strict=False)
             except ValueError:
                 continue
             if not (own_network.is_loopback or own_network.is_link_local):
@@ -305,5 +305,5 @@ def _is_within(address: str, networks: frozenset[ipaddress.IPv4Network]) -> bool
 
 
 def _not_checked(count: int, origin: str, when: str) -> str:
-    be = "was" if count == 1 else "were"
-    return f"{counted(count, 'host')}{origin} {be} not checked {when}." if count else ""
+    verb = "was" if count == 1 else "were"
+    return f"{counted(count, 'host')}{origin} {verb} not checked {when}." if count else ""

@@ -59,7 +59,7 @@ def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkP
     }
 
     def was_checked(match: Match[NetworkPayload]) -> bool:
-        return match.thing in checked_names if match.rule in WATCHED_NETWORK_RULES else is_covered
+        return match.subject in checked_names if match.rule in WATCHED_NETWORK_RULES else is_covered
 
     return was_checked
 
@@ -92,10 +92,10 @@ def _printer_removed(printer: Printer, is_removed: bool) -> Change:
 
 def _printer_added(printer: Printer, is_new: bool) -> Change:
     states = "" if is_new else NOT_CHECKED, _state(printer)
-    news = "is new" if is_new else "is new, or was not checked before"
+    verdict = "is new" if is_new else "is new, or was not checked before"
     severity = STATUS_SEVERITIES[status_of(printer)]
     is_normal = severity == "good" or printer.transport != "network"
-    sentence = f"{described_name(printer)} {news}: it {_predicate(printer)}."
+    sentence = f"{described_name(printer)} {verdict}: it {_predicate(printer)}."
     return change("printer", printer.id, states, "muted" if is_normal else severity, sentence)
 
 
@@ -161,12 +161,15 @@ def _own_network(before: NetworkPayload, after: NetworkPayload) -> Iterator[Chan
         yield change("network", "", states, "warn", sentence)
         return
     are_known = are_gateways_known(before) and are_gateways_known(after)
-    for name, one, other in differences(_interfaces_by_name(earlier), _interfaces_by_name(later)):
+    interfaces = _interfaces_by_name(earlier), _interfaces_by_name(later)
+    for name, old_link, new_link in differences(*interfaces):
         label = shorten(name, NAME_LENGTH)
-        if _addresses(one) != _addresses(other):
-            yield _address_change(name, label, _addresses(one), _addresses(other))
-        if one and other and are_known and sorted(one.gateways) != sorted(other.gateways):
-            states = ", ".join(sorted(one.gateways)), ", ".join(sorted(other.gateways))
+        if _addresses(old_link) != _addresses(new_link):
+            yield _address_change(name, label, _addresses(old_link), _addresses(new_link))
+        if not (old_link and new_link and are_known):
+            continue
+        if sorted(old_link.gateways) != sorted(new_link.gateways):
+            states = ", ".join(sorted(old_link.gateways)), ", ".join(sorted(new_link.gateways))
             old_gateway, new_gateway = (state or "none" for state in states)
             sentence = f"The gateway on {label} is {new_gateway}; it was {old_gateway}."
             yield change("gateway", name, states, "warn", sentence)

@@ -46,8 +46,8 @@ class Chart:
     """A line over the hours. ``description`` is its caption.
 
     ``path`` is the line as SVG path data, in the units of `CHART_WIDTH` and `CHART_HEIGHT`. ``top``
-    and ``bottom`` label the vertical axis. ``days`` are the horizontal positions of midnights, with
-    their labels. ``limit`` is the vertical position of a dashed line, or None.
+    and ``bottom`` label the vertical axis. ``midnights`` are horizontal positions with their
+    labels. ``limit`` is the vertical position of a dashed line, or None.
     """
 
     title: str
@@ -55,7 +55,7 @@ class Chart:
     path: str
     top: str
     bottom: str
-    days: tuple[tuple[float, str], ...]
+    midnights: tuple[tuple[float, str], ...]
     limit: float | None = None
 
 
@@ -175,7 +175,7 @@ def _charts(rows: Sequence[HourRow]) -> Iterator[Chart]:
             path=_path(rows, replies, (0.0, top)),
             top=format_milliseconds(top),
             bottom="0",
-            days=_midnights(rows),
+            midnights=_midnights(rows),
         )
     signals = _points(rows, lambda hour: hour.signal_dbm)
     if len(signals) > 1:
@@ -189,7 +189,7 @@ def _charts(rows: Sequence[HourRow]) -> Iterator[Chart]:
             path=_path(rows, signals, span),
             top=f"{span[1]:.0f} dBm",
             bottom=f"{span[0]:.0f} dBm",
-            days=_midnights(rows),
+            midnights=_midnights(rows),
             limit=_y(WIFI_WEAK_DBM, span),
         )
 

@@ -1,4 +1,7 @@
-"""Conditions on fields of the snapshot that several rules use."""
+"""Conditions on fields of the snapshot that several rules use.
+
+Each function returns a function for `Rule.detect`, which matches if the condition holds.
+"""
 
 from collections.abc import Callable, Iterator
 

@@ -296,7 +296,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "name-server-silent",
         "network.dnsAnswers",
         "the name server did not answer a query for the service's name, or answered with an error;"
-        " a name server without a route counts only if no other one answers",
+        " a name server without a route counts only if no other name server answers",
         "The name server {server} does not answer: {why}.",
         "check that it is on and that no firewall blocks UDP port 53; if it is not needed, remove"
         " it, because it delays look-ups",

@@ -42,6 +42,7 @@ _WHEN: Final = (
 )
 _EVENTS: Final = "history.events"
 _NO_LINK: Final = re.compile(r"(\S{1,64}) has no link")
+"""Matches the evidence of an incident with the cause "link-down" (`rules.connectivity.cause`)."""
 
 
 def _period(record: ReportedRecord, now: datetime, days: int = _WEEK_DAYS) -> str:

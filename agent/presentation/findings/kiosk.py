@@ -10,7 +10,7 @@ from agent.presentation.humanize import percent
 
 HEAP_USED_LIMIT: Final = 0.75
 STORAGE_USED_LIMIT: Final = 0.9
-"""Shares from 0 to 1. The rules `kiosk-leaking` and `kiosk-storage-full` match from them on."""
+"""Minimum shares, from 0 to 1, for the rules `kiosk-leaking` and `kiosk-storage-full`."""
 
 
 def _unreadable(facts: SnapshotFacts) -> Iterator[Values]:

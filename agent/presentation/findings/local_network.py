@@ -112,7 +112,7 @@ def _gateway_unanswered(payload: NetworkPayload) -> Iterator[Values]:
 
 
 def _is_present(host: MapHost) -> bool:
-    """Return whether a host other than this machine answered."""
+    """Return whether the host answered and is not this machine."""
     return "local" not in host.sources and (
         host.reachability == "reachable" or host.mac_address is not None
     )
@@ -168,10 +168,10 @@ def _failed_sources(payload: NetworkPayload) -> Iterator[Values]:
         ("Receiving announcements (mDNS)", network.sources.mdns),
     ):
         if isinstance(source, SourceFailed):
-            yield {"what": step, "why": source.reason}
+            yield {"step": step, "why": source.reason}
 
 
-def _proxies(payload: NetworkPayload) -> Iterator[Values]:
+def _arp_proxies(payload: NetworkPayload) -> Iterator[Values]:
     for line in payload.limitations:
         if match := _PROXY_ARP.match(line):
             yield {"mac": match[1], "count": match[2]}
@@ -240,7 +240,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "source-failed",
         "networkMap.sources",
         "failed",
-        "{what} failed: {why}.",
+        "{step} failed: {why}.",
         "run `venue-agent doctor` for the reason",
         _failed_sources,
     ),
@@ -267,7 +267,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "a limitation states that one MAC address answers ARP for many addresses (proxy ARP)",
         "The device {mac} answers for {count} addresses.",
         "check whether it is an access point that isolates its clients: they are then not visible",
-        _proxies,
+        _arp_proxies,
     ),
     NoteRule(
         "report-cut",

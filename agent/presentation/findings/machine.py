@@ -19,8 +19,8 @@ CLOCK_OFF_MS: Final = 1000
 UPTIME_DAYS: Final = 120
 RECENT_START_DAYS: Final = 7
 HOT_CELSIUS, HOT_BELOW_LIMIT = 85, 15
-"""A sensor is hot from `HOT_CELSIUS` on, or from `HOT_BELOW_LIMIT` °C below its limit on if this is
-hotter. At its limit it is always hot."""
+"""A sensor is hot at `HOT_CELSIUS` or, if that is higher, at `HOT_BELOW_LIMIT` °C below its limit.
+At its limit, a sensor is always hot."""
 BATTERY_LOW, BATTERY_WORN, DEVICE_BATTERY_LOW = 0.2, 0.5, 0.15
 
 _DAY_S: Final = 86400
@@ -83,17 +83,19 @@ def _unclean_start(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _hot(facts: SnapshotFacts) -> Iterator[Values]:
-    hottest = facts.machine.number("hardware.temperatureCelsius")
+    # The temperature of the sensor that is closest to its limit.
+    temperature = facts.machine.number("hardware.temperatureCelsius")
     limit = facts.machine.number("hardware.temperatureLimitCelsius")
     hot = HOT_CELSIUS if limit is None else min(limit, max(HOT_CELSIUS, limit - HOT_BELOW_LIMIT))
-    if hottest is not None and hottest >= hot:
+    if temperature is not None and temperature >= hot:
         names_and_values = (
             text.rpartition(" ") for text in facts.machine.texts("hardware.temperatures")
         )
         sensor = next(
-            (name for name, _, value in names_and_values if value == f"{hottest:.1f}"), ""
+            (name for name, _, value in names_and_values if value == f"{temperature:.1f}"), ""
         )
-        yield {"degrees": f"{hottest:.0f} °C ({sensor})" if sensor else f"{hottest:.0f} °C"}
+        degrees = f"{temperature:.0f} °C"
+        yield {"degrees": f"{degrees} ({sensor})" if sensor else degrees}
 
 
 def _battery_low(facts: SnapshotFacts) -> Iterator[Values]:
@@ -112,7 +114,7 @@ def _battery_worn(facts: SnapshotFacts) -> Iterator[Values]:
 def _device_battery_low(facts: SnapshotFacts) -> Iterator[Values]:
     for _, device in facts.peripherals:
         # The report leaves out the names of devices that might be private, such as headphones. A
-        # device without a name is skipped, because the finding could not state which one it is.
+        # device without a name is skipped, because the finding could not name it.
         name, level = device.text("bluetooth.name"), device.number("bluetooth.batteryFraction")
         if name and level is not None and level <= DEVICE_BATTERY_LOW:
             yield {"device": name, "level": percent(level)}

@@ -75,7 +75,7 @@ PRINTER_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "printers[].status, matchedEndpoint",
         "unreachable, and discovered at another address",
         "{printer} has moved from {old} to {new}.",
-        "configure the new address, or give the printer a fixed one in the router",
+        "configure the new address, or give the printer a fixed address in the router",
         _moved,
     ),
     ProblemRule(
@@ -100,7 +100,7 @@ PRINTER_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "printers[].status, transport",
         "unknown, for a printer on the network",
         "{printer} {at} has an unknown state.",
-        "the reason is listed under Printers",
+        "see the reason under Printers",
         _in_unknown_state,
     ),
 )

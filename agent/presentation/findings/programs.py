@@ -11,7 +11,9 @@ from agent.presentation.humanize import format_bytes, format_seconds, percent
 RESTARTS, RESTARTS_A_DAY = 5, 2
 """Minimum number of restarts since the machine started, and on average per day, for a finding."""
 MEMORY_SHARE: Final = 0.5
+"""Minimum share of the memory that one program uses, for a finding."""
 REPORTS_WAITING: Final = 5
+"""Minimum number of unsent reports for a finding."""
 
 _DAY_S: Final = 86400
 _SERVICES: Final = {
@@ -62,7 +64,7 @@ def _services_restarting(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _frequent_restarts(facts: SnapshotFacts, group: str, aspect: str) -> Iterator[tuple[str, str]]:
-    """Yield the names of things that restart too often, with the number of their restarts."""
+    """Yield the programs or services that restart too often, with the number of their restarts."""
     uptime = facts.machine.number("os.uptimeSeconds") or 0
     for name in facts.machine.names(group, aspect):
         restarts = facts.machine.number(f"{group}.{name}.{aspect}") or 0

@@ -91,8 +91,8 @@ def all_fields(payload: ApplicationPayload) -> Iterator[tuple[str, SnapshotField
     yield from (("", field) for field in snapshot.fields)
     for link in snapshot.interfaces:
         yield from ((link.id, field) for field in link.fields)
-    for thing in snapshot.peripherals:
-        yield from ((thing.id, field) for field in thing.fields)
+    for peripheral in snapshot.peripherals:
+        yield from ((peripheral.id, field) for field in peripheral.fields)
     yield from (("", field) for field in payload.browser_fields)
 
 
@@ -101,7 +101,7 @@ def facts_of(payload: ApplicationPayload) -> SnapshotFacts:
     return SnapshotFacts(
         machine=_fields((*snapshot.fields, *payload.browser_fields)),
         interfaces=tuple((link.id, _fields(link.fields)) for link in snapshot.interfaces),
-        peripherals=tuple((thing.id, _fields(thing.fields)) for thing in snapshot.peripherals),
+        peripherals=tuple((each.id, _fields(each.fields)) for each in snapshot.peripherals),
         taken_at=parse_timestamp(snapshot.collected_at),
     )
 

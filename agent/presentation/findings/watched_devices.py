@@ -32,15 +32,15 @@ def _devices_in_snapshot(facts: SnapshotFacts) -> Iterator[WatchedLine]:
 def _with_state(devices: Iterable[WatchedLine], state: WatchedState) -> tuple[Values, ...]:
     """Return the values of each device in a state.
 
-    ``thing`` is the kind of the devices, or "device" if they are of different kinds.
+    ``kind`` is the kind of the devices, or "device" if they are of different kinds.
     """
     devices_in_state = [device for device in devices if device.state == state]
     kinds = {device.kind for device in devices_in_state}
-    thing = kinds.pop() if len(kinds) == 1 else KIND_WORDS["other"]
+    kind = kinds.pop() if len(kinds) == 1 else KIND_WORDS["other"]
     return tuple(
         {
             "device": device.subject,
-            "thing": thing,
+            "kind": kind,
             "at": f"at {device.address}" if device.address else "on this network",
             "old": device.moved_from or "",
             "new": device.address or "",
@@ -65,7 +65,7 @@ def _rules(
             fields_of_moved,
             "a watched device answers at another address",
             "{device} has moved from {old} to {new}.",
-            "give the {thing} a fixed address (DHCP reservation)",
+            "give the {kind} a fixed address (DHCP reservation)",
             lambda report: _with_state(devices(report), "moved"),
         ),
         ProblemRule(
@@ -73,8 +73,8 @@ def _rules(
             fields_of_replaced,
             "a watched device does not answer, and another MAC answers at its address",
             "{device} does not answer: another device uses its address {new} (MAC {mac}).",
-            "give the {thing} a fixed address (DHCP reservation), and the other device a different"
-            " address; if the {thing} was exchanged, configure its new MAC",
+            "give the {kind} a fixed address (DHCP reservation), and the other device a different"
+            " address; if the {kind} was exchanged, configure its new MAC",
             lambda report: _with_state(devices(report), "replaced"),
         ),
         ProblemRule(
@@ -82,7 +82,7 @@ def _rules(
             fields_of_absent,
             "a watched device does not answer, and was not found at another address",
             "{device} does not answer {at}.",
-            "check that the {thing} is on and connected to this network",
+            "check that the {kind} is on and connected to this network",
             lambda report: _with_state(devices(report), "absent"),
         ),
     )

@@ -53,23 +53,25 @@ class Registry:
 
     def maker_of(self, mac: bytes) -> str:
         """Return the maker for a MAC address of 6 bytes; "" if the registry has none."""
-        # The highest possible record of a block that contains the address.
+        # The highest record that a block with the address can have.
         highest_record = mac[:4] + bytes([mac[4] | 0x0F])
         count = bisect_right(range(self._count), highest_record, key=lambda n: self._record(n)[0])
         if not count:
             return ""
-        block, name = self._record(count - 1)  # the last record that is not above the highest one
+        # The last record that is not above `highest_record`.
+        block, name_position = self._record(count - 1)
         if (prefix_index := block[4] & 0x0F) >= len(BLOCK_BITS):
             return ""
         shift = 40 - BLOCK_BITS[prefix_index]
         if int.from_bytes(block) >> shift != int.from_bytes(highest_record) >> shift:
             return ""
-        start = self._names_start + int.from_bytes(name)
+        start = self._names_start + int.from_bytes(name_position)
         return self._packed[start : self._packed.find(b"\n", start)].decode(errors="replace")
 
     def _record(self, number: int) -> tuple[bytes, bytes]:
-        block, name = RECORD.unpack_from(self._packed, HEADER.size + number * RECORD.size)
-        return block, name
+        offset = HEADER.size + number * RECORD.size
+        block, name_position = RECORD.unpack_from(self._packed, offset)
+        return block, name_position
 
 
 @lru_cache(maxsize=1)

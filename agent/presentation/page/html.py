@@ -83,7 +83,7 @@ def _application(payload: ApplicationPayload) -> dict[str, Any]:
         "connection": connection_view(payload),
         "tooltip": hour_tooltip,
         "groups": application_rows.snapshot_groups(payload),
-        "things": application_rows.thing_groups(payload),
+        "parts": application_rows.interface_and_peripheral_groups(payload),
         "absences": application_rows.absence_rows(payload),
         "inapplicable_note": application_rows.inapplicable_note,
         "limitations": application_rows.snapshot_limitation_lines(payload),

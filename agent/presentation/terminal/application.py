@@ -29,7 +29,10 @@ def application_view(
 ) -> Iterator[RenderableType]:
     yield from headline_view(headline_of(payload), edit_advice)
     yield from _connection(payload)
-    groups = application_rows.snapshot_groups(payload) + application_rows.thing_groups(payload)
+    groups = (
+        *application_rows.snapshot_groups(payload),
+        *application_rows.interface_and_peripheral_groups(payload),
+    )
     for group in groups:
         yield from _group(group)
     yield from _absences(payload)

@@ -38,11 +38,11 @@ class NameServer:
 class LinkState:
     """This machine's side of the path.
 
-    None means that a value is not known on this platform, or that the thing itself is missing, such
+    None means that a value is not known on this platform, or that the part itself is missing, such
     as the gateway.
 
     Args:
-        interface: the interface of the default route, or of the last known one.
+        interface: the interface of the default route, or of the last known default route.
         has_link: ``interface`` has a carrier. If ``interface`` is None: any hardware interface has
             a carrier.
         addresses: the addresses that are valid beyond their link. None: not known.

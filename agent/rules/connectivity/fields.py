@@ -54,9 +54,9 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
     Args:
         zone: the local time zone of the machine; None for the system's.
     """
-    of_day = tuple(interruptions(history, now - DAY, now))
-    of_week = tuple(interruptions(history, now - WEEK, now))
-    faults_of_week = interruptions(history, now - WEEK, now, LOCAL_CAUSES)
+    day_interruptions = tuple(interruptions(history, now - DAY, now))
+    week_interruptions = tuple(interruptions(history, now - WEEK, now))
+    week_faults = interruptions(history, now - WEEK, now, LOCAL_CAUSES)
     roams = [
         event for event in history.events
         if event.kind == "access-point-changed" and now - DAY <= event.at <= now
@@ -68,12 +68,12 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
     # In the order of `_KEYS`.
     values: tuple[FieldValue | None, ...] = (
         history.since.isoformat(timespec="seconds"),
-        len(of_day),
-        len(of_week),
-        _downtime_s(of_day),
-        _downtime_s(of_week),
-        tuple(map(total_line, _totals((*of_week, *faults_of_week)))),
-        tuple(_worst_hours(of_week, zone)),
+        len(day_interruptions),
+        len(week_interruptions),
+        _downtime_s(day_interruptions),
+        _downtime_s(week_interruptions),
+        tuple(map(total_line, _totals((*week_interruptions, *week_faults)))),
+        tuple(_worst_hours(week_interruptions, zone)),
         _newest(incident_line(incident) for incident in history.incidents),
         _newest(event_line(event) for event in history.events),
         round(median(round_trips_ms), 1) if round_trips_ms else None,

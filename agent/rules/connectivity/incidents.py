@@ -2,7 +2,7 @@
 
 An incident begins with the first sample that shows an interruption, or with the failed call that
 was the reason for this sample. It ends when a sample shows no interruption. Some rules keep the
-record short and true:
+record short and correct:
 
 - The cause of an interruption can change: after a link was down, for example, the machine has no
   address for some seconds. If a cause is diagnosed for less than ``RECOVERY_S``, and the cause
@@ -58,7 +58,7 @@ class _Segment:
 class IncidentBuilder:
     """Turns diagnoses into incidents. ``observe`` must be called in the order of time.
 
-    ``recent`` are the ended incidents of the last hour, which a new one may continue.
+    ``recent`` are the ended incidents of the last hour, which a new incident may continue.
     ``open_incidents`` are the incidents that have not ended.
     """
 

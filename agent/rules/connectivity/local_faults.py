@@ -58,7 +58,7 @@ class LocalReading(NamedTuple):
 class LocalFaults:
     """The incidents of local faults. Call ``observe`` in the order of time.
 
-    ``recent`` are the ended incidents of the last hour, which a new one may continue.
+    ``recent`` are the ended incidents of the last hour, which a new incident may continue.
     ``open_incidents`` are the incidents that have not ended.
     """
 
@@ -73,7 +73,7 @@ class LocalFaults:
 
     @property
     def is_suspected(self) -> bool:
-        """Whether a reading showed a fault that the next one has to confirm."""
+        """Whether a reading showed a fault that the next reading has to confirm."""
         return bool(self._suspected)
 
     def observe(self, now: datetime, reading: LocalReading) -> tuple[Incident, ...]:

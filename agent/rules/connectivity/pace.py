@@ -7,6 +7,7 @@ from typing import Final
 FAST_S: Final = 5.0
 SLOW_S: Final = 10.0
 LONG_S: Final = 60.0
+"""The pauses between two probes, in seconds. `ProbePace` describes when each is used."""
 FAST_PER_HOUR_S: Final = 300.0
 """Maximum sum of the five-second pauses in an hour."""
 LONG_AFTER: Final = timedelta(hours=1)

@@ -7,7 +7,12 @@ from typing import Any, Final, get_args
 
 from agent.rules.reports.context import ReportContext
 from agent.rules.reports.fit import clip, clip_id
-from agent.rules.reports.network import NO_REASON, failures, limitation_lines, unconfined
+from agent.rules.reports.network import (
+    NO_REASON,
+    confinement_limitations,
+    failures,
+    limitation_lines,
+)
 from agent.wire import limits
 from agent.wire.payloads import application as wire
 from agent.wire.vocabulary import BrowserFieldKey, Completeness
@@ -28,7 +33,7 @@ def application_report(
     omitted_count = len(collected.browser_fields) - len(browser_fields)
     lines = (f"browser fields omitted: {omitted_count}",) if omitted_count else ()
     limitations = limitation_lines(
-        (*collected.limitations, *lines, *unconfined(collected.confinement))
+        (*collected.limitations, *lines, *confinement_limitations(collected.confinement))
     )
     return wire.ApplicationPayload(
         version=1,

@@ -23,7 +23,11 @@ def network_report(
     """Build a payload within the contract's limits, with counts of what was cut."""
     printers = collected.printers
     limitations = limitation_lines(
-        (*_watched(collected), *_limitations(collected), *unconfined(collected.confinement))
+        (
+            *_watched(collected),
+            *_limitations(collected),
+            *confinement_limitations(collected.confinement),
+        )
     )
     endpoints = _kept_endpoints(collected)
     return wire.NetworkPayload(
@@ -122,7 +126,7 @@ def limitation_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def unconfined(confinement: facts.Confinement) -> tuple[str, ...]:
+def confinement_limitations(confinement: facts.Confinement) -> tuple[str, ...]:
     """Return a limitation if the system refused to confine the collector.
 
     This limitation does not change how complete the report is, because no fact is missing.

@@ -158,7 +158,7 @@ def _shrinkage(payload: ReportPayload, tier: int, dropped: list[str]) -> dict[st
     update the completeness.
     """
     lines_kept = _LINES_KEPT[tier]
-    limitations_kept = lines_kept - 1  # and the new one
+    limitations_kept = lines_kept - 1  # one line is for the new limitation
     lines_dropped = max(0, len(payload.limitations) - limitations_kept)
     lines_dropped += max(0, len(payload.failures) - lines_kept)
     more = f", {lines_dropped} failures and limitations" if lines_dropped else ""

@@ -15,7 +15,7 @@ from typing import Final
 from agent.adapters.clock import Clock
 from agent.adapters.service_client import CommandStream, ServiceClient
 from agent.adapters.storage.journal import Entry
-from agent.adapters.storage.outbox import Item
+from agent.adapters.storage.outbox import WaitingReport
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceUnavailable
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
@@ -131,7 +131,7 @@ class DeviceSession:
             "acknowledge", lambda: self.client.acknowledge(request), alone_max=alone_max
         )
 
-    async def submit(self, item: Item) -> SubmitResultReply:
+    async def submit(self, item: WaitingReport) -> SubmitResultReply:
         """Send a sealed body without changes.
 
         Raises Refused, BodyRejected and BodyTooLarge. After ALONE_MAX failures, also raises
@@ -141,7 +141,7 @@ class DeviceSession:
             "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
         )
 
-    async def _submit(self, item: Item) -> SubmitResultReply:
+    async def _submit(self, item: WaitingReport) -> SubmitResultReply:
         reply = await self.client.submit_result(item.body)
         if reply.report_id != item.report_id:
             raise ServiceUnavailable(

@@ -16,7 +16,7 @@ from agent.adapters.service_client import ServiceClient
 from agent.config.model import Config
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, ServiceUnavailable
 from agent.rules import retry
-from agent.rules.binding import BindingVerdict, compare_bindings, identity_too_long
+from agent.rules.binding import BindingVerdict, compare_bindings, describe_long_identity
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.session.device_session import DeviceSession
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord, EnrollRequest
@@ -137,7 +137,7 @@ class Enrollment:
         if not self.session.binding_state.is_bound or self.session.binding_state.binding is None:
             return
         self.health.clear({"revoked", "not-enrolled"})
-        if too_long := identity_too_long(self.session.binding_state.binding):
+        if too_long := describe_long_identity(self.session.binding_state.binding):
             self.health.set("identity-too-long", too_long)
         else:
             self.health.clear({"identity-too-long"})

@@ -31,7 +31,7 @@ from agent.config.model import Config, sections_of
 from agent.doctor.check import CheckResult
 from agent.doctor.document import document_of
 from agent.rules.connectivity.document import record_document
-from agent.rules.learned_printers import Memory
+from agent.rules.learned_printers import RememberedPrinters
 from agent.wire.device_operations import EnrollmentRecord
 from agent.wire.payloads.by_kind import PAYLOADS
 from agent.wire.payloads.network import Printer
@@ -109,7 +109,7 @@ def json_keys() -> Iterator[str]:
         "doctor": (document_of([check], made_at="", duration_s=0),),
         "enroll": (EnrollmentRecord,),
         "history": ([HistoryRow],),
-        "printers": (Memory, {"states": [Printer]}),
+        "printers": (RememberedPrinters, {"states": [Printer]}),
         "service status": (ServiceState, {"last_exit": None}),
         "status": (status, {"daemon": DaemonStatus}),
         "timeline": (record_document(bad_venue(), NOW + timedelta(hours=1), is_enabled=True),),

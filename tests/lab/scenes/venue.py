@@ -24,7 +24,7 @@ from typing import Any
 
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
-from agent.rules.learned_printers import Memory
+from agent.rules.learned_printers import RememberedPrinters
 from collectors.contract import LearnedPrinter
 from tests.lab.namespaces import MOUNT_PROBE, TAP_PROBE, entering
 from tests.lab.spooler import Spooler, queue_command
@@ -164,7 +164,9 @@ def _remember(learned: Sequence[LearnedPrinter]) -> None:
     state = StateDirectory(STATE)
     state.prepare()
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    PrinterMemory(state).write(Memory(tuple(replace(printer, seen_at=now) for printer in learned)))
+    PrinterMemory(state).write(
+        RememberedPrinters(tuple(replace(printer, seen_at=now) for printer in learned))
+    )
 
 
 def _run_agent(config: Path, *words: str) -> str:

@@ -24,7 +24,7 @@ from typing import Any, Final
 from agent import __version__
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
-from agent.rules.learned_printers import Memory
+from agent.rules.learned_printers import RememberedPrinters
 from collectors.contract import LearnedPrinter
 from tests.packaging.local_service import LocalService
 from tests.packaging.service.service_process import ServiceProcess
@@ -59,7 +59,7 @@ async def make() -> dict[str, Any]:
         seen_at=datetime.now(UTC).isoformat(timespec="seconds"),
         address="192.168.1.50", mac_address="00:26:ab:00:00:34",
     )  # fmt: skip
-    assert PrinterMemory(StateDirectory(HOME / "state")).write(Memory((printer,)))
+    assert PrinterMemory(StateDirectory(HOME / "state")).write(RememberedPrinters((printer,)))
     outputs = {}
     for command in PRINTED:
         code, output, errors = await run_agent(config, *command.split(), "--json")

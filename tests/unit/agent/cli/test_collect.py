@@ -17,7 +17,7 @@ from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli import collect
 from agent.cli.main import main
-from agent.rules.learned_printers import Memory
+from agent.rules.learned_printers import RememberedPrinters
 from collectors.contract import Job, LearnedPrinter, NetworkFacts, NetworkJob, SourceState
 from tests.fakes.collectors.fake_collectors import good_facts
 
@@ -61,7 +61,7 @@ def collect_report(directory: Path, capsys: pytest.CaptureFixture[str]) -> dict[
 def test_collect_passes_the_learned_printers_to_its_child_and_writes_no_state(
     directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    PrinterMemory(StateDirectory(directory / "state")).write(Memory((KITCHEN,)))
+    PrinterMemory(StateDirectory(directory / "state")).write(RememberedPrinters((KITCHEN,)))
     monkeypatch.setattr("agent.rules.learned_printers.DETAILS_AGE_MAX", UNLIMITED_AGE)
     before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in (directory / "state").iterdir()}
     report = collect_report(directory, capsys)

@@ -13,7 +13,7 @@ from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli import check, collect, printers
 from agent.errors import AgentError, ConfigError, StateError
-from agent.rules.learned_printers import Memory, Replacement
+from agent.rules.learned_printers import RememberedPrinters, Replacement
 from collectors.contract import (
     PRINTER_STEP,
     Failure,
@@ -88,7 +88,7 @@ def run(directory: Path, *words: str) -> int:
 def test_list_shows_the_learned_printers_within_80_columns(
     memory: PrinterMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    memory.write(Memory((KITCHEN, BAR), (REPLACEMENT,)))
+    memory.write(RememberedPrinters((KITCHEN, BAR), (REPLACEMENT,)))
     assert run(tmp_path) == 0
     output = capsys.readouterr().out
     assert "cups:kitchen  2026-11-20 19:00  192.168.1.50  00:1b:a9:00:00:01\n" in output
@@ -102,7 +102,7 @@ def test_list_shows_the_learned_printers_within_80_columns(
 def test_json_output_contains_all_learned_details(
     memory: PrinterMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    memory.write(Memory((KITCHEN,), (REPLACEMENT,)))
+    memory.write(RememberedPrinters((KITCHEN,), (REPLACEMENT,)))
     assert run(tmp_path, "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["printers"][0]["mac_address"] == "00:1b:a9:00:00:01"
@@ -217,19 +217,19 @@ def test_no_printer_is_contacted_with_an_invalid_configuration(
 def test_a_printer_can_be_forgotten_by_id_or_name(
     memory: PrinterMemory, tmp_path: Path, word: str
 ) -> None:
-    memory.write(Memory((KITCHEN, BAR), (REPLACEMENT,)))
+    memory.write(RememberedPrinters((KITCHEN, BAR), (REPLACEMENT,)))
     assert run(tmp_path, "forget", word) == 0
-    assert memory.peek() == (Memory((BAR,)), None)
+    assert memory.peek() == (RememberedPrinters((BAR,)), None)
 
 
 @pytest.mark.parametrize("words", [("forget",), ("forget", "office")])
 def test_forgetting_an_unknown_printer_raises_an_error(
     memory: PrinterMemory, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    memory.write(Memory((KITCHEN, BAR)))
+    memory.write(RememberedPrinters((KITCHEN, BAR)))
     with pytest.raises(AgentError, match="Known printers: cups:kitchen, bar"):
         run(tmp_path, *words)
-    assert memory.peek() == (Memory((KITCHEN, BAR)), None)
+    assert memory.peek() == (RememberedPrinters((KITCHEN, BAR)), None)
 
 
 def test_damaged_memory_is_reported_and_not_changed(memory: PrinterMemory, tmp_path: Path) -> None:

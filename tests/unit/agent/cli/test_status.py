@@ -249,7 +249,15 @@ def test_history_reports_that_there_are_no_requests(
     assert json.loads(capsys.readouterr().out) == []
 
 
-@pytest.mark.parametrize("words", [["history", "--limit", "0"], ["status", "--nonsense"], []])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["history", "--limit", "0"],
+        ["history", "--limit", "1000000000"],
+        ["status", "--nonsense"],
+        [],
+    ],
+)
 def test_invalid_usage_exits_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as error:
         main(words)

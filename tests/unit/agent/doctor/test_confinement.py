@@ -21,7 +21,7 @@ def test_doctor_reports_the_confinement_of_the_collector(
     reported: Confinement, status: str, expected_text: str
 ) -> None:
     facts: dict[str, Any] = {"os_platform": "linux", "os_version": None, "started_at": ""}
-    context = Context(facts=NetworkFacts(scope="device", confinement=reported, **facts))
+    context = Context(network_facts=NetworkFacts(scope="device", confinement=reported, **facts))
     outcome = confinement(context)
     assert outcome.status == status
     assert expected_text in outcome.detail

@@ -91,14 +91,14 @@ def test_the_head_of_a_reply_is_parsed(end: bytes) -> None:
 @pytest.mark.parametrize("head", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1\r\n", b"HTTP/1.1 abc\r\n"])
 def test_a_reply_that_is_not_http_has_no_date_and_opens_no_tunnel(head: bytes) -> None:
     assert read_date(head) == ""
-    with pytest.raises(ProxyRefused, match="its answer is not HTTP") as refused:
+    with pytest.raises(ProxyRefused, match="the proxy's answer is not HTTP") as refused:
         request_tunnel(head)
     assert refused.value.status == 0
 
 
 def test_a_tunnel_is_opened_or_refused() -> None:
     request_tunnel(b"HTTP/1.0 200 Connection established\r\n\r\n")
-    with pytest.raises(ProxyRefused, match="it answers 407 to CONNECT ops") as refused:
+    with pytest.raises(ProxyRefused, match="the proxy answers 407 to CONNECT ops") as refused:
         request_tunnel(b"HTTP/1.1 407 X\r\nContent-Length: 0\r\n\r\n")
     assert refused.value.status == 407
 

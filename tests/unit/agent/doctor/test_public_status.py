@@ -6,7 +6,7 @@ from agent.doctor.check import Check, CheckResult, Outcome, fail, ok, unseen
 from agent.doctor.context import Context
 from agent.doctor.processes import is_agent
 from agent.doctor.public_status import combine_status, describe
-from agent.doctor.root_causes import all_visible, none_failed
+from agent.doctor.root_causes import all_visible, any_failed
 from agent.doctor.runner import run_checks
 from agent.doctor.service_unit import UnitFacts
 
@@ -58,7 +58,7 @@ def test_a_check_is_unseen_if_a_check_it_depends_on_is_unseen() -> None:
     )
     assert actual == {"state": "unseen", "journal": "unseen", "rows": "unseen", "disk": "ok"}
     assert [result.because for result in results] == [None, "state", "state", None]
-    assert none_failed(results)
+    assert not any_failed(results)
     assert not all_visible(results)
 
 

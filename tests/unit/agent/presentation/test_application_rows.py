@@ -4,9 +4,9 @@ from rich.console import Console
 
 from agent.presentation.application_rows import (
     absence_rows,
+    interface_and_peripheral_groups,
     snapshot_groups,
     snapshot_limitation_lines,
-    thing_groups,
 )
 from agent.presentation.headline import headline_of
 from agent.presentation.page.html import report_page
@@ -80,7 +80,7 @@ def test_missing_facts_are_grouped_by_reason_with_failures_first() -> None:
 
 def test_interfaces_peripherals_and_the_browser_have_their_own_groups() -> None:
     payload = application_snapshot()
-    interfaces, peripherals, browsers = thing_groups(payload)
+    interfaces, peripherals, browsers = interface_and_peripheral_groups(payload)
     assert [s.title for s in interfaces.sections] == ["eth0", "wlan0"]
     assert [s.title for s in peripherals.sections] == [
         "TM-T20III (usb-1-1)",

@@ -4,10 +4,10 @@ from collections import Counter
 import pytest
 
 from agent.presentation.application_rows import (
+    interface_and_peripheral_groups,
     snapshot_groups,
-    thing_groups,
 )
-from agent.presentation.labels import LABELS, THINGS, field_label
+from agent.presentation.labels import LABELS, OBJECT_LABELS, field_label
 from agent.wire.vocabulary import BrowserFieldKey
 from tests.fixtures.healthy import HEALTHY, healthy
 from tests.paths import ROOT
@@ -44,7 +44,7 @@ def test_each_label_belongs_to_a_documented_key() -> None:
     short = {f"{key.partition('.')[0]}.{key.rpartition('.')[2]}" for key in DOCUMENTED}
     starred = {re.sub(r"\..*\.", ".*.", key) for key in DOCUMENTED}
     assert set(LABELS) <= DOCUMENTED | short | starred
-    assert all(any(key.startswith(thing) for key in DOCUMENTED) for thing in THINGS)
+    assert all(any(key.startswith(start) for key in DOCUMENTED) for start in OBJECT_LABELS)
 
 
 def test_labels_fit_one_line_and_do_not_end_with_a_digit() -> None:
@@ -59,7 +59,7 @@ def test_labels_fit_one_line_and_do_not_end_with_a_digit() -> None:
 @pytest.mark.parametrize("name", HEALTHY)
 def test_labels_are_unique_within_a_section(name: str) -> None:
     payload = healthy(name)
-    groups = (*snapshot_groups(payload), *thing_groups(payload))
+    groups = (*snapshot_groups(payload), *interface_and_peripheral_groups(payload))
     assert any(section.rows for group in groups for section in group.sections)
     for group in groups:
         for section in group.sections:

@@ -8,7 +8,7 @@ from agent.rules.learned_printers import (
     PRINTERS_MAX,
     REPLACEMENT_REPORTED,
     TEXT_MAX,
-    Memory,
+    RememberedPrinters,
     Replacement,
     still_known,
     update_memory,
@@ -41,7 +41,7 @@ def facts(
 def printers_after(
     known: tuple[LearnedPrinter, ...], collected: NetworkFacts
 ) -> tuple[LearnedPrinter, ...]:
-    return update_memory(Memory(known), collected, NOW).printers
+    return update_memory(RememberedPrinters(known), collected, NOW).printers
 
 
 def test_printers_that_a_report_lacks_keep_their_learned_details() -> None:
@@ -82,7 +82,9 @@ NEW = replace(KITCHEN, mac_address="00:1b:a9:00:00:03", serial=None)
 HOUR = timedelta(hours=1)
 
 
-def after_reports(memory: Memory, *facts_by_age: tuple[timedelta, NetworkFacts]) -> Memory:
+def after_reports(
+    memory: RememberedPrinters, *facts_by_age: tuple[timedelta, NetworkFacts]
+) -> RememberedPrinters:
     for age, collected in facts_by_age:
         memory = update_memory(memory, collected, NOW + age)
     return memory
@@ -94,16 +96,16 @@ def stranger(printer: LearnedPrinter = NEW) -> NetworkFacts:
 
 
 def test_a_device_that_stays_at_the_address_replaces_the_printer() -> None:
-    known = Memory((KITCHEN,))
+    known = RememberedPrinters((KITCHEN,))
     reported_twice = after_reports(known, (HOUR, stranger()), (2 * HOUR, stranger()))
     since = (NOW + HOUR).isoformat(timespec="seconds")
-    assert reported_twice == Memory((KITCHEN,), (Replacement(NEW, since, 2),))
+    assert reported_twice == RememberedPrinters((KITCHEN,), (Replacement(NEW, since, 2),))
     # Only 23 hours have passed since the first report of the new device.
     assert after_reports(reported_twice, (24 * HOUR, stranger())).printers == (KITCHEN,)
     # Reports without the new device do not change the memory.
     off_for_a_night = after_reports(reported_twice, (20 * HOUR, facts()), (26 * HOUR, facts()))
     assert off_for_a_night == reported_twice
-    replaced = Memory((replace(NEW, replaced_at=since),))
+    replaced = RememberedPrinters((replace(NEW, replaced_at=since),))
     assert after_reports(off_for_a_night, (27 * HOUR, stranger())) == replaced
 
     mention_ends_at = NOW + HOUR + REPLACEMENT_REPORTED
@@ -112,7 +114,9 @@ def test_a_device_that_stays_at_the_address_replaces_the_printer() -> None:
 
 
 def test_two_reports_of_a_new_device_do_not_replace_the_printer() -> None:
-    known = after_reports(Memory((KITCHEN,)), (HOUR, stranger()), (48 * HOUR, stranger()))
+    known = after_reports(
+        RememberedPrinters((KITCHEN,)), (HOUR, stranger()), (48 * HOUR, stranger())
+    )
     assert known.printers == (KITCHEN,)
 
 
@@ -127,7 +131,9 @@ def test_two_reports_of_a_new_device_do_not_replace_the_printer() -> None:
 def test_the_count_of_a_replacement_restarts_after_a_different_report(
     between: NetworkFacts,
 ) -> None:
-    known = after_reports(Memory((KITCHEN,)), (HOUR, stranger()), (2 * HOUR, stranger()))
+    known = after_reports(
+        RememberedPrinters((KITCHEN,)), (HOUR, stranger()), (2 * HOUR, stranger())
+    )
     memory_after = after_reports(known, (3 * HOUR, between), (27 * HOUR, stranger()))
     (printer,), (replacement,) = memory_after.printers, memory_after.replacements
     assert printer.mac_address == KITCHEN.mac_address
@@ -135,9 +141,9 @@ def test_the_count_of_a_replacement_restarts_after_a_different_report(
 
 
 def test_a_forgotten_printer_loses_its_possible_replacement() -> None:
-    known = after_reports(Memory((KITCHEN, BAR)), (HOUR, stranger()))
-    assert update_memory(known, facts(printer_ids=(BAR.id,)), NOW) == Memory((BAR,))
-    assert known.without(KITCHEN.id) == Memory((BAR,))
+    known = after_reports(RememberedPrinters((KITCHEN, BAR)), (HOUR, stranger()))
+    assert update_memory(known, facts(printer_ids=(BAR.id,)), NOW) == RememberedPrinters((BAR,))
+    assert known.without(KITCHEN.id) == RememberedPrinters((BAR,))
 
 
 def test_learned_printers_are_bounded_in_number_and_length() -> None:

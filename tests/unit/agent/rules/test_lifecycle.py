@@ -9,19 +9,19 @@ from agent.rules.lifecycle import BootAction, Event, LifecycleError, State
 
 # Each line: a state, an event, and the state after the event.
 STEPS = """
-received      accepted       acknowledged
-received      ran-out        expired
-received      refused        rejected
-acknowledged  came-again     received
-acknowledged  started        running
-acknowledged  ran-out        expired
-acknowledged  refused        rejected
-running       stopped        acknowledged
-running       retried        acknowledged
-running       report-sealed  reported
-running       refused        rejected
-reported      report-taken   submitted
-reported      refused        rejected
+received      accepted         acknowledged
+received      expired          expired
+received      refused          rejected
+acknowledged  redelivered      received
+acknowledged  started          running
+acknowledged  expired          expired
+acknowledged  refused          rejected
+running       stopped          acknowledged
+running       retried          acknowledged
+running       report-sealed    reported
+running       refused          rejected
+reported      report-accepted  submitted
+reported      refused          rejected
 """
 TABLE = {
     (State(state), Event(event)): State(after)

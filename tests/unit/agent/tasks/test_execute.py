@@ -21,7 +21,7 @@ from agent.config.model import LocalConfig
 from agent.errors import Refused, ServiceUnavailable
 from agent.reporting import describe_environment
 from agent.rules.clock_skew import ClockSkew
-from agent.rules.learned_printers import Memory
+from agent.rules.learned_printers import RememberedPrinters
 from agent.rules.lifecycle import Event, State
 from agent.rules.reports.jobs import application_job, network_job
 from agent.rules.reports.payload import payload_of
@@ -187,14 +187,14 @@ async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
 ) -> None:
     memory = PrinterMemory(rig.parts.state)
     seen_at = rig.parts.clock.now().isoformat()
-    memory.write(Memory((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
+    memory.write(RememberedPrinters((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
     rig.collectors.waits_for_release = True
     collecting = asyncio.create_task(rig.executor.collection().collect("network"))
     await until(lambda: bool(rig.collectors.jobs))
-    memory.write(Memory())
+    memory.write(RememberedPrinters())
     rig.collectors.release.set()
     await collecting
-    assert memory.load() == (Memory(), None)
+    assert memory.load() == (RememberedPrinters(), None)
 
 
 async def test_status_lines_report_the_progress_of_a_collection(rig: ExecutorRig) -> None:
@@ -551,7 +551,7 @@ async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
             0,
             "failed",
         ),
-        ((Event.RAN_OUT,), False, State.EXPIRED, 0, None),
+        ((Event.EXPIRED,), False, State.EXPIRED, 0, None),
         ((Event.REFUSED,), True, State.REJECTED, 0, None),
     ],
 )

@@ -87,7 +87,7 @@ async def test_a_request_whose_acknowledgement_was_lost_waits_to_be_acknowledged
 
 STARTED = (Event.ACCEPTED, Event.STARTED)
 REPORTED = (*STARTED, Event.REPORT_SEALED)
-SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
+SUBMITTED = (*REPORTED, Event.REPORT_ACCEPTED)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
         (SUBMITTED, "queued", ["running"]),
         (SUBMITTED, "received", ["running"]),
         (SUBMITTED, "completed", []),
-        ((Event.RAN_OUT,), "queued", []),
+        ((Event.EXPIRED,), "queued", []),
         ((Event.REFUSED,), "queued", []),
     ],
 )

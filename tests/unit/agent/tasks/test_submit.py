@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from agent.adapters.storage.outbox import Item
+from agent.adapters.storage.outbox import WaitingReport
 from agent.config.model import Limits
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceUnavailable, Throttled
 from agent.rules.lifecycle import Event, State
@@ -22,7 +22,7 @@ from tests.unit.agent.tasks.agent_parts import AgentParts, agent_parts, running,
 REPORT_ID = UUID(payloads.REPORT_ID)
 
 
-def queue_large_report(bound_agent: AgentParts) -> Item:
+def queue_large_report(bound_agent: AgentParts) -> WaitingReport:
     """Queue a large network report for request 1."""
     entry = bound_agent.add_request(Event.ACCEPTED, Event.STARTED)
     request = SubmitResultRequest(

@@ -254,7 +254,7 @@ def test_service_states_are_described_independently_of_the_platform() -> None:
         ("now", "running (process 7)"),
         ("detail", "idle"),
         ("restarts", "2 by the service manager"),
-        ("last end", "the event loop hung, so the watchdog killed the agent"),
+        ("last exit", "the event loop hung, so the watchdog killed the agent"),
     ]
     assert describe(ServiceState(False), LastExit("success")) == [("service", "not installed")]
 

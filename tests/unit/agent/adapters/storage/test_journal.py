@@ -55,7 +55,7 @@ def test_an_ended_request_is_not_added_again(journal: Journal) -> None:
     journal.add(command(), NOW)
     entry = journal.get(REQUEST)
     assert entry is not None
-    journal.move(entry, Event.RAN_OUT, NOW)
+    journal.move(entry, Event.EXPIRED, NOW)
 
     assert not journal.add(command(), NOW)
     assert journal.unfinished() == ()

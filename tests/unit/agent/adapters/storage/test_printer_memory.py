@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
-from agent.rules.learned_printers import NOTHING_LEARNED, Memory, Replacement
+from agent.rules.learned_printers import NOTHING_LEARNED, RememberedPrinters, Replacement
 from collectors.contract import LearnedPrinter
 from tests.sizes import examples
 
 KITCHEN = LearnedPrinter("cups:kitchen", "192.168.1.50", mac_address="00:1b:a9:00:00:01")
-MEMORY = Memory((KITCHEN,), (Replacement(KITCHEN, "2026-11-20T12:00:00+00:00", 2),))
+MEMORY = RememberedPrinters((KITCHEN,), (Replacement(KITCHEN, "2026-11-20T12:00:00+00:00", 2),))
 
 
 def files(directory: Path) -> list[str]:
@@ -32,7 +32,7 @@ def test_stored_printer_memory_is_loaded_unchanged(state: StateDirectory) -> Non
 def test_printer_memory_of_another_version_is_read(state: StateDirectory) -> None:
     content = {"version": 9, "printers": [{"id": "cups:bar", "colour": "red"}]}
     (state.path / "printers.json").write_text(json.dumps(content))
-    assert PrinterMemory(state).load() == (Memory((LearnedPrinter("cups:bar"),)), None)
+    assert PrinterMemory(state).load() == (RememberedPrinters((LearnedPrinter("cups:bar"),)), None)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"printers": [{"id": 7}]}'])

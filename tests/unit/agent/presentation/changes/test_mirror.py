@@ -127,7 +127,9 @@ def snapshots(draw: st.DrawFn) -> ApplicationPayload:
 
 
 def with_exchanged_values(changes: Changes) -> set[tuple[str, str, str, str]]:
-    return {(change.code, change.thing, change.after, change.before) for change in changes.changes}
+    return {
+        (change.code, change.subject, change.after, change.before) for change in changes.changes
+    }
 
 
 def check_mirrored(
@@ -136,7 +138,7 @@ def check_mirrored(
     """Check that both orders have the same changes, with the values before and after exchanged."""
     forward, backward = changes_between(a, b), changes_between(b, a)
     assert with_exchanged_values(forward) == {
-        (c.code, c.thing, c.before, c.after) for c in backward.changes
+        (c.code, c.subject, c.before, c.after) for c in backward.changes
     }
     assert len(forward.changes) == len(with_exchanged_values(forward)) == len(backward.changes)
     assert len(forward.not_compared) == len(backward.not_compared)

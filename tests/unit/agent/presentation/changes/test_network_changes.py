@@ -239,8 +239,8 @@ def test_a_router_whose_address_another_device_also_used_is_reported_once() -> N
     assert [(change.before, change.after) for change in routers] == [
         ("00:26:ab:00:00:98", "00:26:ab:99:99:99")
     ]
-    assert {(c.code, c.thing, c.after, c.before) for c in forward.changes} == {
-        (c.code, c.thing, c.before, c.after) for c in backward.changes
+    assert {(c.code, c.subject, c.after, c.before) for c in forward.changes} == {
+        (c.code, c.subject, c.before, c.after) for c in backward.changes
     }
 
 

@@ -121,7 +121,7 @@ def test_a_missing_hour_interrupts_the_line_and_a_peak_is_cut() -> None:
 def test_the_days_of_a_machine_that_is_off_at_night_have_labels() -> None:
     day_hours = tuple(hour for hour in hours() if 8 <= hour.at.hour < 20)
     all_days, days = (
-        view.charts[0].days
+        view.charts[0].midnights
         for recorded_hours in (hours(), day_hours)
         if (view := connection_view(with_record(History(SINCE, hours=recorded_hours)))) is not None
     )
