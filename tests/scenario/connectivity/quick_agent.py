@@ -1,18 +1,34 @@
 """Runs the agent with a shorter grace time.
 
-    python -m tests.scenario.connectivity.quick_agent GRACE_S CONFIG
+    python -m tests.scenario.connectivity.quick_agent GRACE_S CONFIG READY_FILE
 
 The grace time is the time after its start in which an agent records no incident. The tests use this
-module to save a minute.
+module to save a minute. The agent creates READY_FILE when the gateway has answered a probe: only
+then does it know that a silent gateway is gone.
 """
 
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 from agent import daemon
+from agent.adapters.connectivity import sensors
+from agent.adapters.connectivity.gateway import GatewayProbe
 from agent.tasks import record
+
+
+class ReportingProbe(GatewayProbe):
+    """Creates READY_FILE when the gateway answers."""
+
+    async def answers(self, *arguments: Any) -> bool | None:
+        has_answered = await super().answers(*arguments)
+        if has_answered:
+            Path(sys.argv[3]).touch()
+        return has_answered
+
 
 if __name__ == "__main__":
     record.GRACE_S = float(sys.argv[1])  # type: ignore[misc] - a constant of the agent
+    sensors.GatewayProbe = ReportingProbe  # type: ignore[misc]
     asyncio.run(daemon.run(Path(sys.argv[2]), foreground=False))

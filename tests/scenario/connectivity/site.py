@@ -75,14 +75,20 @@ class Site:
         )
 
     def start_agent(self) -> None:
-        """Start the agent, and wait until it has a command stream."""
+        """Start the agent, and wait until it has a command stream.
+
+        With a shorter grace time, also wait until the gateway has answered a probe.
+        """
         began_at = datetime.now(UTC).isoformat(timespec="seconds")
         config = str(self.home / "config.toml")
         if self.grace_s == GRACE_S:
             self._start("agent", "till", "agent", "run", "--config", config)
         else:
             module = "tests.scenario.connectivity.quick_agent"
-            self._start("agent", "till", module, str(self.grace_s), config)
+            ready = self.home / "gateway-answered"
+            ready.unlink(missing_ok=True)
+            self._start("agent", "till", module, str(self.grace_s), config, str(ready))
+            self.wait_for(ready.exists, "the gateway has answered a probe of the agent")
         status = StatusFile(StateDirectory(self.home / "state"))
 
         def is_connected() -> bool:
