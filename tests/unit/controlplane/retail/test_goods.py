@@ -24,15 +24,15 @@ from tests.unit.controlplane.retail.retailer import (
     VAT,
     Retailer,
     access_of,
+    create_retailer,
     new_key,
-    retailer,
 )
 from tests.unit.controlplane.running_service import RunningService
 
 
 @pytest.fixture
 async def company(service: RunningService) -> Retailer:
-    return await retailer(service)
+    return await create_retailer(service)
 
 
 def body(**changes: Any) -> dict[str, Any]:
@@ -203,9 +203,7 @@ def codes(count: int) -> list[dict[str, str]]:
         {"variations": [{"default_price": {"value": 5.0, "currency_code": "AED"}}]},
     ],
 )
-async def test_values_at_the_limits_are_accepted(
-    company: Retailer, changes: dict[str, Any]
-) -> None:
+async def test_permitted_values_are_accepted(company: Retailer, changes: dict[str, Any]) -> None:
     reply = await company.create(body(**changes))
     assert reply.status_code == 201, reply.text
 
@@ -294,10 +292,10 @@ async def test_the_refusal_of_a_value_beyond_the_limits_names_its_field(
 
 
 async def test_a_number_that_is_too_large_to_store_is_refused(company: Retailer) -> None:
-    whole = json.dumps(body(external_data={"id": "good-1", "a": ["large"]}))
+    text = json.dumps(body(external_data={"id": "good-1", "a": ["large"]}))
     reply = await company.service.http.post(
         routes.GOODS,
-        content=whole.replace('"large"', "1e999"),
+        content=text.replace('"large"', "1e999"),
         headers={"authorization": f"Bearer {company.access}", "content-type": "application/json"},
     )
     assert reply.status_code == 400
@@ -329,6 +327,7 @@ async def test_one_refusal_names_all_invalid_fields(company: Retailer) -> None:
 async def test_an_external_id_must_be_unique_in_a_company(
     company: Retailer, first: dict[str, Any] | None, entity: str
 ) -> None:
+    # Without a first good, the id of the category of the company is used.
     external_data = {"id": "cat-food" if first is None else "taken"}
     if first is not None:
         assert (await company.create(body(**first))).status_code == 201
@@ -489,4 +488,7 @@ def test_real_codes_have_valid_check_digits(kind: str, value: str) -> None:
 
 def test_codes_without_a_check_digit_accept_any_value() -> None:
     assert mistake_in("sku", "anything") is None
+
+
+def test_a_variation_can_have_20_codes() -> None:
     assert limits.CODES_MAX == 20
