@@ -27,6 +27,7 @@ CONNECTIONS = 300
 OTHER_FILES = 30
 """Maximum number of files that the service opens for its database during a test."""
 NETWORKS = ("127.0.0.3", "127.0.0.4", "127.0.0.5")
+"""Source addresses. The service counts each IPv4 address as a network."""
 UNREAD = b"GET /openapi.json HTTP/1.1\r\nHost: service\r\n\r\n" * 2000
 """Requests whose replies the client does not read."""
 SLOW = (

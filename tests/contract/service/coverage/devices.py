@@ -89,7 +89,7 @@ DEVICES: Final = (
                 EXAMPLE,
                 DELIVERY + "test_a_request_is_delivered_until_it_runs",
                 UNIT + "web/test_commands_stream.py::"
-                "test_a_stream_sends_waiting_requests_first_and_new_ones_at_once",
+                "test_a_stream_sends_waiting_requests_first_and_new_requests_at_once",
             ),
             row(
                 "`createRequest` → `version` 1, ids, `kind`, `expiresAt`, `status` queued",

@@ -55,10 +55,10 @@ async def end_all(calls: Calls, first: Iterable[str]) -> list[str]:
     ``first`` are the first calls of this order. They may have ended already.
     """
     await calls.end(*first)
-    at = len(list(first))
-    while at < len(calls.started):
-        await calls.end(calls.started[at])
-        at += 1
+    index = len(list(first))
+    while index < len(calls.started):
+        await calls.end(calls.started[index])
+        index += 1
     return calls.started
 
 
