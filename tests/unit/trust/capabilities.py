@@ -44,7 +44,7 @@ EVENTS: Final = {
     "id": "ignored",
 }
 """The effect of each field of a server-sent event."""
-CLASSES: Final = {
+STATUS_CLASSES: Final = {
     "success": "the reply is read (above)",
     "redirect": "the operation is tried again later",
     "credential-refused": "the API key is read again, and the operation is tried again later",
@@ -67,7 +67,7 @@ CLASSES: Final = {
 """The effect of each class of statuses (`class_of`)."""
 
 
-def statuses() -> dict[str, list[int]]:
+def statuses_by_class() -> dict[str, list[int]]:
     """Return the statuses from 200 to 599 by the class of their error."""
     classes: dict[str, list[int]] = {}
     for status in range(200, 600):
@@ -153,7 +153,10 @@ def document() -> str:
         fields="\n\n".join(map(_fields, REPLIES)),
         statuses=_table(
             ("status", "effect"),
-            ((_ranges(numbers), CLASSES[name]) for name, numbers in statuses().items()),
+            (
+                (_ranges(numbers), STATUS_CLASSES[name])
+                for name, numbers in statuses_by_class().items()
+            ),
         ),
         headers=_table(("header", "effect"), ((f"`{k}`", v) for k, v in HEADERS.items())),
         events=_table(("server-sent event", "effect"), ((f"`{k}`", v) for k, v in EVENTS.items())),
