@@ -63,7 +63,7 @@ def test_declaring_an_available_prerequisite_as_missing_is_detected() -> None:
     assert declared_but_present({}, only_tap_is_missing) == ()
 
 
-def test_the_reason_of_a_skip_has_the_remedy_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_of_a_skip_has_the_fix_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     reason = missing.__wrapped__("systemd-analyze")
     assert reason == (

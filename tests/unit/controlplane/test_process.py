@@ -108,6 +108,7 @@ def write_key(database: str) -> str:
 
 
 def stop(process: Process) -> int:
+    """Stop the service. Return its exit code."""
     process.fork.terminate()
     try:
         return process.fork.join(TIMEOUT_S)
@@ -117,6 +118,7 @@ def stop(process: Process) -> int:
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run `venue-control` until it ends."""
     return subprocess.run(
         [sys.executable, "-m", "controlplane", *arguments],
         capture_output=True,

@@ -44,7 +44,7 @@ EVENTS: Final = {
     "id": "ignored",
 }
 """The effect of each field of a server-sent event."""
-STATUS_CLASSES: Final = {
+EFFECTS_BY_STATUS_CLASS: Final = {
     "success": "the reply is read (above)",
     "redirect": "the operation is tried again later",
     "credential-refused": "the API key is read again, and the operation is tried again later",
@@ -86,13 +86,14 @@ def class_of(error: ServiceError | None) -> str:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
+    """Format numbers, for example as ``200 to 204, 206``."""
     groups = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
     runs = [[number for _, number in group] for _, group in groups]
     return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]} to {r[-1]}" for r in runs)
 
 
 def limits() -> Iterator[tuple[str, str]]:
-    """Yield what is limited, and the limit."""
+    """Yield the name and the value of each limit."""
     config = LocalConfig()
     yield "size of a reply", _bytes(http_client.REPLY_MAX_BYTES)
     yield "size of an enrollment, which is stored", _bytes(service_client.RECORD_MAX_BYTES)
@@ -154,7 +155,7 @@ def document() -> str:
         statuses=_table(
             ("status", "effect"),
             (
-                (_ranges(numbers), STATUS_CLASSES[name])
+                (_ranges(numbers), EFFECTS_BY_STATUS_CLASS[name])
                 for name, numbers in statuses_by_class().items()
             ),
         ),

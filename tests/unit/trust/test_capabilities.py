@@ -99,7 +99,7 @@ def _is_headers(node: ast.expr | None) -> bool:
 
 
 def test_each_class_of_statuses_has_a_row() -> None:
-    assert capabilities.statuses_by_class().keys() == capabilities.STATUS_CLASSES.keys()
+    assert capabilities.statuses_by_class().keys() == capabilities.EFFECTS_BY_STATUS_CLASS.keys()
 
 
 def test_only_the_documented_keys_of_an_error_are_used() -> None:

@@ -14,6 +14,7 @@ MODULES_THAT_START_PROGRAMS: Final = {
     "agent/adapters/service_manager/commands.py": "systemctl and launchctl, for the verb `service`",
     "collectors/shared/run_command.py": "programs of the system, with constant arguments",
 }
+"""Each module, with the programs that it starts."""
 PROGRAM_START: Final = re.compile(
     r"subprocess\.(run|Popen|call|check_\w+|getoutput)|create_subprocess_\w+|_fork_exec"
     r"|os\.(system|popen|exec\w+|spawn\w+|posix_spawn\w*|startfile)"

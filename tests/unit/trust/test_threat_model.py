@@ -16,7 +16,7 @@ pytestmark = pytest.mark.medium  # it imports the named tests
 THREATS: Final = ROOT / "docs/threat-model.md"
 CAPABILITIES: Final = ROOT / "docs/capabilities.md"
 ATTACKERS: Final = {"N": 12, "S": 15, "T": 12, "L": 8, "D": 6, "B": 6, "A": 8}
-"""The first letter of an attacker's rows, and how many rows there are at least."""
+"""The letter of each attacker's rows, and the minimum number of these rows."""
 ROWS_MIN: Final = 40
 ROW: Final = re.compile(r"^\| ([A-Z])(\d+) \|(.+)\|$", re.MULTILINE)
 TEST: Final = re.compile(r"`([\w/]+\.py)::(\w+)`")

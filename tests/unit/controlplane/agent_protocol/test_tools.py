@@ -303,7 +303,7 @@ async def test_every_price_of_the_retail_api_is_returned_unchanged(
         "vat": {"fee_item_id": str(VAT)},
         "variations": [{"default_price": money}],
     }
-    created_good = (await company.create(body)).json()
+    created_good = (await company.create_good(body)).json()
     assert created_good["variations"][0]["default_price"] == money
     (good,) = (await Agent(service).call("read_catalog"))["rows"]
     assert good["variations"][0]["priceCents"] == price

@@ -1,4 +1,4 @@
-"""Tests of what the service derives from the newest reports: health, printers and headlines."""
+"""Tests of what the service reads from the newest reports: health, printers, search, headlines."""
 
 import json
 from datetime import timedelta

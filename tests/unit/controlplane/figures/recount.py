@@ -135,7 +135,7 @@ class Recount:
 
     @staticmethod
     def previous(days: dict[str, tuple[date, date]]) -> dict[str, tuple[date, date]]:
-        """Return the days of the previous period of the same length."""
+        """Return the days of the period of the same length that directly precedes ``days``."""
         return {
             venue: (first - ((last - first) + timedelta(days=1)), first - timedelta(days=1))
             for venue, (first, last) in days.items()
@@ -165,7 +165,7 @@ class Recount:
                 "methods": sorted(methods(whole, net), key=order_of_method),
                 "locations": [
                     {"locationId": v.id, "figures": parts[v.id].figures(int(v.fell_back)),
-                     "sharePercent": share(parts[v.id].net(), net)}
+                     "sharePercent": share_percent(parts[v.id].net(), net)}
                     for v in venues_of_currency
                 ],
             })  # fmt: skip
@@ -251,7 +251,7 @@ class Recount:
         for rows in sums.values():
             net = sum(row["netCents"] for row in rows.values())
             for row in rows.values():
-                row["sharePercent"] = share(row["netCents"], net)
+                row["sharePercent"] = share_percent(row["netCents"], net)
         return {
             currency: sorted(rows.values(), key=lambda row: (-row["netCents"], str(row["name"])))
             for currency, rows in sums.items()
@@ -468,7 +468,7 @@ def methods(part: Part, net: int) -> list[Json]:
             "netCents": sale - refund,
             "refundAmountCents": sum(r.goods + r.fee + r.tip for r in refunds_of_method),
             "unknownRefundCount": sum(not r.has_known_components for r in refunds_of_method),
-            "sharePercent": share(sale - refund, net),
+            "sharePercent": share_percent(sale - refund, net),
         })  # fmt: skip
     return rows
 
@@ -485,7 +485,7 @@ def format_uuid(value: Any) -> str | None:
     return None if value is None else str(UUID(str(value)))
 
 
-def share(part: int, whole: int) -> float | None:
+def share_percent(part: int, whole: int) -> float | None:
     return None if whole == 0 else 100 * part / whole
 
 

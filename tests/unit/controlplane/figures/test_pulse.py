@@ -16,7 +16,7 @@ from controlplane.operation.context import RequestContext
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.unit.controlplane.figures.merchants import ORGANIZATION, Merchant, merchants, write
-from tests.unit.controlplane.figures.recount import Json, Recount, Venue, share
+from tests.unit.controlplane.figures.recount import Json, Recount, Venue, share_percent
 from tests.unit.controlplane.figures.test_recount import (
     CALLER,
     MERCHANTS,
@@ -31,6 +31,7 @@ __all__ = ["empty_database"]
 def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
     recount: Recount, venue: Venue, now: datetime
 ) -> Json:
+    """Return the pulse of a location that follows from docs/figures.md."""
     local = now.astimezone(venue.zone)
     today = local.date()
     movements: list[tuple[str, datetime, int, bool]] = []
@@ -61,8 +62,7 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
         age = (today - local_time.date()).days
         if is_sale and 1 <= age <= 28:
             orders[local_time.isoweekday(), local_time.hour] += 1
-        # A currency is listed even if all its sales of today have times after ``now``. No figure
-        # includes these sales.
+        # Sales later than ``now`` count in no figure, but their currency is listed.
         if age in {0, 1}:
             recent_currencies.add(currency)
         if age == 0 and (
@@ -88,7 +88,7 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
             "complete": complete,
             "comparisonComplete": complete
             and (currency, today - timedelta(days=1)) not in incomplete,
-            "deltaPercent": share(today_cents - yesterday[currency], yesterday[currency]),
+            "deltaPercent": share_percent(today_cents - yesterday[currency], yesterday[currency]),
             "points": [{"cents": today_points[currency, hour]} for hour in range(local.hour + 1)],
             "peakPoints": [{"cents": cents} for cents in best],
         })  # fmt: skip

@@ -36,7 +36,7 @@ from controlplane.web.accounts.code_form import RECOVERY_CODES, REMOVE
 from controlplane.web.accounts.sign_in import CHANGE_PASSWORD
 from controlplane.web.console_api import PREFIX as CONSOLE
 from tests.unit.controlplane.accounts.people import PASSWORD
-from tests.unit.controlplane.permissions.credentials import Belongings, Credential, CredentialMaker
+from tests.unit.controlplane.permissions.credentials import Credential, CredentialMaker, UserObjects
 from tests.unit.controlplane.permissions.organizations import (
     EnrolledDevice,
     LocationObjects,
@@ -68,7 +68,7 @@ class CallContext:
 
     maker: CredentialMaker
     credential: Credential
-    others: Mapping[Target, Belongings]
+    others: Mapping[Target, UserObjects]
 
     def objects(self, target: Target) -> LocationObjects:
         return self.maker.objects_by_target[target]
@@ -76,7 +76,7 @@ class CallContext:
     def new_link(self, organization_id: str | None = None) -> str:
         return new_link(self.maker.session, self.maker.now, organization_id)
 
-    def belongings(self, target: Target) -> Belongings:
+    def user_objects(self, target: Target) -> UserObjects:
         own = self.credential.owned
         return own if own is not None and target == "own" else self.others[target]
 
@@ -292,7 +292,7 @@ LOCATION_CALLS: Final = {
 PROFILE_CALLS: Final = {
     PROFILE: (("profile", NOTHING, _nothing),),
     f"{PROFILE}/end-session": (
-        ("profile", USER_OBJECT, lambda c, t: {"sessionId": str(c.belongings(t).session_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"sessionId": str(c.user_objects(t).session_id)}),
     ),
     f"{PROFILE}/create-key": (
         ("profile", LOCATION, lambda c, t: NEW_KEY | {"locations": [location_of(c, t)]}),
@@ -303,10 +303,10 @@ PROFILE_CALLS: Final = {
         ),
     ),
     f"{PROFILE}/revoke-key": (
-        ("profile", USER_OBJECT, lambda c, t: {"keyId": str(c.belongings(t).key_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"keyId": str(c.user_objects(t).key_id)}),
     ),
     f"{PROFILE}/key-devices": (
-        ("profile", USER_OBJECT, lambda c, t: {"keyId": str(c.belongings(t).key_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"keyId": str(c.user_objects(t).key_id)}),
     ),
     f"{PROFILE}/choose-organization": (
         (
@@ -318,7 +318,7 @@ PROFILE_CALLS: Final = {
     FACTOR: (("profile", NOTHING, _nothing),),
     f"{PROFILE}/grants": (("profile", NOTHING, _nothing),),
     f"{PROFILE}/end-grant": (
-        ("profile", USER_OBJECT, lambda c, t: {"grantId": str(c.belongings(t).grant_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"grantId": str(c.user_objects(t).grant_id)}),
     ),
 }
 

@@ -92,11 +92,7 @@ FACADE_CALLS: Final = {
 
 
 def all_calls() -> Iterator[Call]:
-    """Return every call of every operation.
-
-    Raises:
-        KeyError: `call_tables.py` has no calls of an operation.
-    """
+    """Return every call of every operation."""
     yield from _facade_calls()
     yield from _figure_lists()
     for path, rows in CONSOLE_CALLS.items():

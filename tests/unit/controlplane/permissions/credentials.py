@@ -36,7 +36,7 @@ Headers = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Belongings:
+class UserObjects:
     """The ids of a user, and of a session, key, grant and invitation that this user can end."""
 
     user_id: UUID
@@ -64,7 +64,7 @@ class Credential:
     headers: Headers
     is_restricted: bool = False
     key_id: UUID | None = None
-    owned: Belongings | None = None
+    owned: UserObjects | None = None
     devices: Mapping[Target, EnrolledDevice] = field(default_factory=dict)
 
 
@@ -104,6 +104,7 @@ class CredentialMaker:
         owner: UUID | None = None,
         organization: str = DEFAULT_ORGANIZATION,
     ) -> tuple[UUID, Headers]:
+        """Create an API key. Return its id, and the headers that contain the key."""
         key = key_store.new_key(name="test", locations=locations)
         key_store.add_keys(
             self.session, [key], can_write=can_write, organization_id=organization,
@@ -114,6 +115,7 @@ class CredentialMaker:
     def sign_in(
         self, user: UUID, organization: str = DEFAULT_ORGANIZATION, ago: timedelta = timedelta()
     ) -> tuple[UUID, str]:
+        """Create a session. Return its id and its token."""
         return sessions.create(
             self.session, user_id=user, organization_id=organization, user_agent="",
             address="127.0.0.1", now=self.now - ago,
@@ -155,8 +157,8 @@ class CredentialMaker:
         )  # fmt: skip
         return row.id
 
-    def belongings(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> Belongings:
-        return Belongings(
+    def user_objects(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> UserObjects:
+        return UserObjects(
             user,
             self.invitation(user, organization),
             self.sign_in(user, organization)[0],
@@ -186,12 +188,12 @@ def cookie(token: str) -> Headers:
     return {"cookie": f"venue.session_token={token}", "origin": ORIGIN}
 
 
-def belongings_of_other_users(maker: CredentialMaker) -> Mapping[Target, Belongings]:
+def objects_of_other_users(maker: CredentialMaker) -> Mapping[Target, UserObjects]:
     """Return for each target the objects of a user who has none of the tested credentials."""
-    results: dict[Target, Belongings] = {}
+    results: dict[Target, UserObjects] = {}
     for target in TARGETS:
         user = maker.add_user("owner", organization=ORGANIZATION_AT[target])
-        results[target] = maker.belongings(user, ORGANIZATION_AT[target])
+        results[target] = maker.user_objects(user, ORGANIZATION_AT[target])
     return results
 
 
@@ -233,7 +235,7 @@ def _credentials_of_user(
             )
     session_id, token = maker.sign_in(user)
     column = f"{role}'s session"
-    owned = maker.belongings(user)
+    owned = maker.user_objects(user)
     yield _with_devices(
         maker,
         f"{name}, session",
@@ -256,13 +258,13 @@ def _with_devices(
 
 def invalid_credentials(maker: CredentialMaker) -> Iterator[Credential]:
     """Return all invalid credentials: absent, never issued, misused, revoked, ended or expired."""
-    headers_by_caller: dict[str, Headers] = {
+    headers_by_name: dict[str, Headers] = {
         "none": {},
         **_never_issued_or_misused(maker),
         **_credentials_of_removed_members(maker),
         **_ended_credentials(maker),
     }
-    for name, headers in headers_by_caller.items():
+    for name, headers in headers_by_name.items():
         yield Credential(name, NO_ACCESS, headers)
 
 

@@ -21,11 +21,11 @@ from tests.unit.controlplane.permissions.asgi_client import HttpRequest, call_ap
 from tests.unit.controlplane.permissions.call_tables import PROFILE_LAST, CallContext
 from tests.unit.controlplane.permissions.calls import Call, all_calls, content_of, is_public
 from tests.unit.controlplane.permissions.credentials import (
-    Belongings,
     Credential,
     CredentialMaker,
-    belongings_of_other_users,
+    UserObjects,
     invalid_credentials,
+    objects_of_other_users,
     valid_credentials,
 )
 from tests.unit.controlplane.permissions.organizations import Enroller, make_organizations
@@ -118,7 +118,7 @@ async def test_every_operation_and_credential_matches_the_permission_tables(
     credentials = database.write(
         lambda session: [*valid_credentials(maker(session)), *invalid_credentials(maker(session))]
     )
-    others = database.write(lambda session: belongings_of_other_users(maker(session)))
+    others = database.write(lambda session: objects_of_other_users(maker(session)))
     assert {credential.column for credential in credentials} == set(COLUMNS)
     assert len({credential.name for credential in credentials}) == len(credentials)
     await poll_changes(service.core)  # the service uses cached keys only after a poll
@@ -169,7 +169,7 @@ def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
 def _with_bodies(
     maker: Callable[[Session], CredentialMaker],
     credential: Credential,
-    others: Mapping[Target, Belongings],
+    others: Mapping[Target, UserObjects],
     cells: Sequence[Cell],
     session: Session,
 ) -> list[tuple[Cell, Any, str]]:

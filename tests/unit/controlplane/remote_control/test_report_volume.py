@@ -23,11 +23,12 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 SIZE = len(json.dumps(REPORT, separators=(",", ":"), ensure_ascii=False).encode()) + ROW_BYTES
+"""The number of bytes that ``REPORT`` counts."""
 DAY_S = 86_400
 MINUTES_A_DAY = 24 * 60
 
 
-class TestDevice:
+class TestDeviceLimit:
     @pytest.fixture
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, refusal_delay_s=0, device_report_bytes=2 * SIZE)
@@ -97,7 +98,7 @@ class TestDevice:
         assert (await device.submit(REPORT)).status_code == 429
 
 
-class TestOrganization:
+class TestOrganizationLimit:
     @pytest.fixture
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, refusal_delay_s=0, organization_report_bytes=3 * SIZE)

@@ -46,7 +46,9 @@ class Retailer:
             await self.service.http.get(path, params=parameters, headers=headers)
         )
 
-    async def create(self, body: Any, access: str | None = None, **headers: str) -> httpx2.Response:
+    async def create_good(
+        self, body: Any, access: str | None = None, **headers: str
+    ) -> httpx2.Response:
         base_headers = {
             "authorization": f"Bearer {access or self.access}",
             "content-type": "application/json",
@@ -68,6 +70,7 @@ class Retailer:
 
 
 def new_key(service: RunningService, *, can_write: bool = True, organization: str = "") -> str:
+    """Create a retail API key. Return the key."""
     return service.database.write(
         lambda session: clients.create_key(
             session,
@@ -97,6 +100,7 @@ def validated_reply(reply: httpx2.Response) -> httpx2.Response:
 
 
 async def access_of(service: RunningService, api_key: str) -> str:
+    """Return an access token of the API key."""
     token: str = (await exchange(service, api_key)).json()["access_token"]
     return token
 

@@ -88,12 +88,12 @@ async def test_creating_a_good_in_a_locked_database_returns_503_with_retry_after
         }
         with closing(sqlite3.connect(file, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
-            reply = await company.create(body)
+            reply = await company.create_good(body)
             assert (reply.status_code, "code" in reply.json()) == (503, False)
             assert int(reply.headers["retry-after"]) >= 1
             assert "locked by another program" in reply.json()["detail"]
             assert (await company.get(routes.GOODS)).json()["items"] == []
-        assert (await company.create(body)).status_code == 201
+        assert (await company.create_good(body)).status_code == 201
     database.close()
 
 

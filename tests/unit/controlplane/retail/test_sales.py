@@ -344,8 +344,8 @@ async def test_points_of_sale_and_employees_are_listed(company: Retailer) -> Non
             }
         ],
     }
-    people = (await company.get(routes.EMPLOYEES)).json()
-    assert people == {"cursor": None, "items": [{"id": "emp-1", "name": "Ana"}]}
+    employees = (await company.get(routes.EMPLOYEES)).json()
+    assert employees == {"cursor": None, "items": [{"id": "emp-1", "name": "Ana"}]}
 
 
 async def test_every_retail_operation_requires_a_token(company: Retailer) -> None:

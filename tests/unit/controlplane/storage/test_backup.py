@@ -79,7 +79,7 @@ async def test_a_backup_contains_all_reports_accepted_before_the_backup_began(pa
     assert main(["restore", str(backup), "--database", str(restored)]) == 0
     restored_reports = reports_in(restored)
     assert accepted_before <= restored_reports <= accepted
-    # A report that was stored before the backup ended was accepted, or its reply was on its way.
+    # Each restored report was accepted before the backup ended, or its reply was not received yet.
     assert len(restored_reports) <= accepted_after + CONCURRENT_SUBMISSIONS
 
 

@@ -453,8 +453,8 @@ def newest_reports(session: Session) -> dict[tuple[int, str], Report]:
 
     A key contains the position of the device and the kind of the report.
     """
-    bound = select(Device).where(Device.revoked_at.is_(None))
-    positions = {each.binding_id: each.position for each in session.scalars(bound)}
+    bound_devices = select(Device).where(Device.revoked_at.is_(None))
+    positions = {each.binding_id: each.position for each in session.scalars(bound_devices)}
     oldest_first = session.scalars(select(Report).order_by(Report.position)).all()
     # The last report of each key remains.
     return {

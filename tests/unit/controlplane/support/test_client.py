@@ -43,7 +43,7 @@ async def test_a_client_inspects_confirms_and_disconnects_a_token(
 
 def check_each_call(client: OperationsClient, token: str) -> None:
     body = TokenRequest(token=token)
-    home = ConfirmRequest(token=token, organization_id=ORGANIZATION)
+    confirmation = ConfirmRequest(token=token, organization_id=ORGANIZATION)
     assert client.support_contact().links == ()
     inspection = client.support_inspect(body)
     assert (inspection.state, inspection.channel, inspection.requested_by) == (
@@ -52,8 +52,8 @@ def check_each_call(client: OperationsClient, token: str) -> None:
         "Ada",
     )
     assert [organization.id for organization in inspection.organizations] == [ORGANIZATION]
-    link = client.support_confirm(home)
-    assert client.support_confirm(home) == link
+    link = client.support_confirm(confirmation)
+    assert client.support_confirm(confirmation) == link
     contact = client.support_contact()
     assert contact.links == (link,)
     (channel,) = contact.channels
@@ -64,4 +64,4 @@ def check_each_call(client: OperationsClient, token: str) -> None:
     assert client.support_disconnect(body) == ended
     assert client.support_contact().links == ()
     with pytest.raises(CommandError, match="ask support for a new one"):
-        client.support_confirm(home)
+        client.support_confirm(confirmation)

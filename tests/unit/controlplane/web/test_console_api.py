@@ -83,7 +83,10 @@ async def enroll(service: RunningService, name: str, **changes: Any) -> Simulate
 
 
 async def enroll_in_each_state(service: RunningService) -> dict[str, SimulatedDevice]:
-    """Enroll a device for each state. Return the devices by their names."""
+    """Enroll a device for each state. Return the devices by their names.
+
+    The device ``gone`` is offline, and ``never`` has sent no heartbeat.
+    """
     devices = {
         "never": await enroll(service, "never", platform="windows"),
         "gone": await enroll(service, "gone", location="loc-0002"),
@@ -314,7 +317,12 @@ class EventReader:
     def __init__(self, events: AsyncIterator[bytes]) -> None:
         self._events = events
 
-    async def next(self) -> tuple[str, Any]:
+    async def next_event(self) -> tuple[str, Any]:
+        """Return the name and the data of the next event.
+
+        Raises:
+            EOFError: the stream has ended.
+        """
         async with asyncio.timeout(TIMEOUT_S):
             async for chunk in self._events:
                 if chunk.startswith(b"event: "):
@@ -322,10 +330,10 @@ class EventReader:
                     return name, json.loads(data)
         raise EOFError
 
-    async def row_where(self, **expected: Any) -> Any:
+    async def next_row_with(self, **expected: Any) -> Any:
         """Return the next row whose request or device has these values."""
         while True:
-            name, row = await self.next()
+            name, row = await self.next_event()
             values = {**row.get("device", {}), **(row.get("requests") or [{}])[0]}
             if name == "device" and expected.items() <= values.items():
                 return row
@@ -351,7 +359,7 @@ async def stream_and_device(
         events = ChangesEndpoint(service.core)._events(feed)
         async with aclosing(events):
             stream = EventReader(events)
-            await stream.row_where(legacyInstallId="till")
+            await stream.next_row_with(legacyInstallId="till")
             yield stream, device
 
 
@@ -361,16 +369,16 @@ async def test_a_heartbeat_a_request_and_a_report_are_streamed(
     stream, device = stream_and_device
     service.clock.advance(5)
     received = (await device.heartbeat()).json()["lastSeenAt"]
-    await stream.row_where(lastSeenAt=received)
+    await stream.next_row_with(lastSeenAt=received)
     request_id = await device.create_request()
-    await stream.row_where(id=request_id, status="queued")
+    await stream.next_row_with(id=request_id, status="queued")
     await device.acknowledge(request_id, "running")
-    await stream.row_where(id=request_id, status="running")
+    await stream.next_row_with(id=request_id, status="running")
     await device.submit(BROKEN_REPORT, requestId=request_id)
-    row = await stream.row_where(legacyInstallId="till")
+    row = await stream.next_row_with(legacyInstallId="till")
     assert row["requests"] == []
     assert row["reports"][0]["requestId"] == request_id
-    assert await stream.next() == ("reload", {})
+    assert await stream.next_event() == ("reload", {})
 
 
 async def test_a_new_device_is_streamed(
@@ -378,7 +386,7 @@ async def test_a_new_device_is_streamed(
 ) -> None:
     stream, _ = stream_and_device
     await enroll(service, "another")
-    assert await stream.next() == ("reload", {})
+    assert await stream.next_event() == ("reload", {})
 
 
 async def test_an_offline_device_is_streamed(
@@ -387,7 +395,7 @@ async def test_an_offline_device_is_streamed(
     stream, _ = stream_and_device
     service.clock.advance(service.core.settings.online_window_s + 1)
     await mark_offline(service.core)
-    row = await stream.row_where(legacyInstallId="till")
+    row = await stream.next_row_with(legacyInstallId="till")
     assert row["state"] == "never-connected"
     assert await list_names(service, state="never-connected") == ["till"]
 
@@ -398,7 +406,7 @@ async def test_changes_of_another_process_are_streamed(
     stream, device = stream_and_device
     service.core.console_feeds.notify = lambda *_, **__: None  # type: ignore[method-assign]
     request_id = await device.create_request()
-    await stream.row_where(id=request_id, status="queued")
+    await stream.next_row_with(id=request_id, status="queued")
 
 
 async def test_the_stream_ends_when_its_key_is_revoked(
@@ -408,7 +416,7 @@ async def test_the_stream_ends_when_its_key_is_revoked(
     key_id = service.caller(service.write_key).key_id
     service.database.write(lambda session: revoke_key(session, key_id, service.clock()))
     with pytest.raises(EOFError):
-        await stream.next()
+        await stream.next_event()
 
 
 async def test_the_stream_ends_when_the_service_stops(
@@ -417,7 +425,7 @@ async def test_the_stream_ends_when_the_service_stops(
     stream, _ = stream_and_device
     service.core.close_feeds()
     with pytest.raises(EOFError):
-        await stream.next()
+        await stream.next_event()
 
 
 async def test_only_devices_at_the_locations_of_the_caller_are_streamed(
@@ -435,7 +443,7 @@ async def test_only_devices_at_the_locations_of_the_caller_are_streamed(
     )
 
 
-class CountedPolls:
+class CountingPoller:
     """Polls as the service does. While ``is_failing`` is True, the polls fail.
 
     ``polls`` contains, for each poll, the numbers of changed devices, displayed devices and keys.
@@ -462,7 +470,7 @@ async def test_one_poll_serves_all_consoles(
     monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
     await enroll(service, "till")
     other = await enroll(service, "other", location="loc-0002")
-    polls = CountedPolls(service)
+    polls = CountingPoller(service)
     feeds = ConsoleFeeds(polls)
     positions = service.database.read(
         lambda session: session.scalars(select(Device.position).order_by(Device.position)).all()
@@ -496,7 +504,7 @@ async def test_console_streams_continue_after_a_failure_of_the_database(
     service: RunningService,
 ) -> None:
     await enroll(service, "till")
-    polls = CountedPolls(service)
+    polls = CountingPoller(service)
     polls.is_failing = True
     feeds = ConsoleFeeds(polls)
     caller = service.caller(service.write_key)

@@ -49,6 +49,7 @@ def test_a_caller_that_used_too_much_processor_time_has_to_wait() -> None:
     fairness.charge(first_caller, 0.3)
     with pytest.raises(Refusal) as refused:
         fairness.admit(first_caller)
+    # The wait is (0.9 + 0.3 - 1) / 0.1 = 2 s, spread up to twice that time.
     assert 2 <= int(refused.value.headers["Retry-After"]) <= 4
     fairness.admit(caller())
     clock.now_s += 2
@@ -67,6 +68,7 @@ def test_keys_of_an_organization_share_a_limit_of_processor_time() -> None:
         fairness.charge(key, 0.9, free_s=1)
     with pytest.raises(Refusal) as refused:
         fairness.admit(keys[0])
+    # The wait is (3 * 0.9 - 2) / 0.5 = 1.4 s, rounded up and spread up to twice that time.
     assert 2 <= int(refused.value.headers["Retry-After"]) <= 4
     # Read-only keys of the organization, and other organizations, have limits of their own.
     fairness.admit(Caller(uuid.uuid4(), "org-0001", can_write=False))

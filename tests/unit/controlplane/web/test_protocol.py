@@ -202,7 +202,7 @@ async def test_the_application_gets_a_request_with_its_whole_short_body() -> Non
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_a_request_without_a_body_starts_at_once_even_if_it_asks_for_an_upgrade(
+async def test_a_request_without_a_body_starts_at_once_even_if_it_requests_an_upgrade(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """curl --http2 sends such requests. The service continues with HTTP/1.1."""

@@ -23,6 +23,7 @@ ONE_PROCESS: Final = Settings(rate_per_s=0, refusal_delay_s=0, long_call_process
 
 
 def call(work: Any, arguments: Any = None, organization_id: str = "org-0001") -> Call:
+    """Return a call that runs ``work`` in a process of long calls."""
     return Call(
         Caller(uuid.uuid4(), organization_id, can_write=False),
         work=work,
