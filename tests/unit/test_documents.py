@@ -17,7 +17,7 @@ HEADINGS = ("Context", "Decision", "Consequences", "Alternatives rejected")
 CODE_FOLDERS = ("agent", "collectors", "controlplane", "packaging", "tests")
 
 
-def linked(document: Path) -> set[Path]:
+def link_targets(document: Path) -> set[Path]:
     """Return the files that a document links to. A link to a folder is a link to its README."""
     targets = {(document.parent / name).resolve() for name in LINK.findall(document.read_text())}
     return {target / "README.md" if target.is_dir() else target for target in targets}
@@ -28,7 +28,7 @@ def test_every_link_leads_to_a_file() -> None:
     missing = {
         f"{document.relative_to(ROOT)}: {target}"
         for document in documents
-        for target in linked(document)
+        for target in link_targets(document)
         if not target.exists()
     }
     assert missing == set()
@@ -37,16 +37,18 @@ def test_every_link_leads_to_a_file() -> None:
 def test_every_document_is_at_most_two_clicks_from_the_readme() -> None:
     reached = {ROOT / "README.md"}
     for _ in range(CLICKS_MAX):
-        reached |= {target for path in reached for target in linked(path) if target.suffix == ".md"}
+        reached |= {
+            target for path in reached for target in link_targets(path) if target.suffix == ".md"
+        }
     assert set((ROOT / "docs").rglob("*.md")) - reached == set()
 
 
 def test_the_document_about_testing_lists_the_files_that_a_medium_run_shortens() -> None:
-    smaller = re.compile(r"mark\.large\b|\blarge_except\(|\bamount\(medium|\bamount\(small")
+    shortened = re.compile(r"mark\.large\b|\blarge_except\(|\bamount\(medium|\bamount\(small")
     files = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("*.py")
-        if path != ROOT / "tests/sizes.py" and smaller.search(path.read_text())
+        if path != ROOT / "tests/sizes.py" and shortened.search(path.read_text())
     }
     listed = re.findall(r"^\| `(tests/[\w/]+\.py)` \|", TESTING.read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(files)

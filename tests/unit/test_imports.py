@@ -36,7 +36,6 @@ def test_packages_of_the_service_form_no_cycle(imports: dict[str, set[str]]) -> 
         if parts[0]:
             packages.setdefault(parts[0], set()).update(set(parts[1:]) - {parts[0], ""})
     assert len(packages) > 20
-    assert len(packages) > 20
     TopologicalSorter(packages).prepare()
     assert sum(map(len, packages.values())) <= ARROWS_MAX
 

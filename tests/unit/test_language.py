@@ -251,10 +251,12 @@ def check_python(path: Path, source: str) -> Iterator[Hit]:
         if kind == "text":
             # A string that begins its line is treated as a docstring, although it can be another
             # string.
-            is_first = not source[source.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
-            if is_product or is_first:
+            begins_line = not source[
+                source.rfind("\n", 0, match.start()) + 1 : match.start()
+            ].strip()
+            if is_product or begins_line:
                 value = text_of(literal)
-                text = value if is_first or _IS_PROSE.search(value) else ""
+                text = value if begins_line or _IS_PROSE.search(value) else ""
         for offset, term, words in check_prose(text):
             yield Hit(str(path), line_of(match) + offset, term, words)
 
@@ -317,7 +319,7 @@ def test_terms_of_the_glossary_are_used(area: str) -> None:
     if report := os.environ.get("LANGUAGE_REPORT"):
         with Path(report).open("a") as out:
             out.writelines(f"{hit}\n" for hit in hits)
-    assert [str(hit) for hit in hits[:20]] == [], f"{len(hits)} in all"
+    assert [str(hit) for hit in hits[:20]] == [], f"{len(hits)} hits"
 
 
 def test_glossary_lists_each_term_to_avoid() -> None:

@@ -1,4 +1,4 @@
-"""A test that leaves something running fails (tests/conftest.py)."""
+"""A test that leaves a task, thread or socket behind fails (tests/conftest.py)."""
 
 import re
 import subprocess
@@ -34,16 +34,16 @@ async def test_task_that_is_cancelled():
 def test_a_test_that_leaks_a_task_thread_or_socket_fails(tmp_path: Path) -> None:
     file = tmp_path / "test_leaking.py"
     file.write_text(LEAKING_TESTS)
-    words = ("-c", ROOT / "pyproject.toml", "--rootdir", tmp_path, "-p", "tests.conftest", "-n0")
-    done = subprocess.run(
-        (sys.executable, "-m", "pytest", *words, "-q", "-rEfp", "-p", "no:cacheprovider", file),
+    options = ("-c", ROOT / "pyproject.toml", "--rootdir", tmp_path, "-p", "tests.conftest", "-n0")
+    result = subprocess.run(
+        (sys.executable, "-m", "pytest", *options, "-q", "-rEfp", "-p", "no:cacheprovider", file),
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    lines = re.findall(r"^(ERROR|FAILED|PASSED) .*::test_(\w+)", done.stdout, re.MULTILINE)
+    lines = re.findall(r"^(ERROR|FAILED|PASSED) .*::test_(\w+)", result.stdout, re.MULTILINE)
     outcomes = {f"{outcome} {name}" for outcome, name in lines}
     failures = {outcome for outcome in outcomes if not outcome.startswith("PASSED")}
-    assert failures == {"ERROR task", "ERROR thread", "FAILED socket"}, done.stdout
+    assert failures == {"ERROR task", "ERROR thread", "FAILED socket"}, result.stdout
     assert "PASSED task_that_is_cancelled" in outcomes

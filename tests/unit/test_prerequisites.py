@@ -19,15 +19,15 @@ from tests.prerequisites import (
     missing,
 )
 
-NEEDY_TEST = """
+TEST_WITH_PREREQUISITE = """
 import pytest
 
 @pytest.fixture
-def made():
+def fixture():
     raise AssertionError("no fixture may be created for a test that is skipped")
 
 @pytest.mark.needs("veth")
-def test_needy(made):
+def test_with_prerequisite(fixture):
     pass
 """
 
@@ -63,7 +63,7 @@ def test_declaring_an_available_prerequisite_as_missing_is_detected() -> None:
     assert declared_but_present({}, only_tap_is_missing) == ()
 
 
-def test_the_reason_of_a_skip_has_the_remedy_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_of_a_skip_has_the_fix_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     reason = missing.__wrapped__("systemd-analyze")
     assert reason == (
@@ -77,7 +77,7 @@ def test_the_reason_of_a_skip_has_the_remedy_and_the_error(monkeypatch: pytest.M
     ("environment", "code", "message"),
     [
         ({}, 0, r"^SKIPPED \[1\] .*: needs veth: install iproute2.*unshare: No such file"),
-        ({"CI": "1"}, 1, r"^ERROR .*::test_needy - Failed: needs veth: "),
+        ({"CI": "1"}, 1, r"^ERROR .*::test_with_prerequisite - Failed: needs veth: "),
         pytest.param(
             {"CI": "1", "TESTS_WITHOUT": "veth"},
             0,
@@ -95,7 +95,7 @@ def test_the_reason_of_a_skip_has_the_remedy_and_the_error(monkeypatch: pytest.M
 def test_pytest_skips_or_fails_tests_that_lack_a_prerequisite(
     tmp_path: Path, environment: dict[str, str], code: int, message: str
 ) -> None:
-    (tmp_path / "test_needy.py").write_text(NEEDY_TEST)
+    (tmp_path / "test_sample.py").write_text(TEST_WITH_PREREQUISITE)
     configuration = (
         "-c",
         str(ROOT / "pyproject.toml"),
@@ -105,16 +105,18 @@ def test_pytest_skips_or_fails_tests_that_lack_a_prerequisite(
     )
     inherited = {k: v for k, v in os.environ.items() if k not in {"CI", "TESTS_WITHOUT"}}
     without_tools = {"PATH": "/nonexistent", "PYTHONPATH": str(ROOT), "COLUMNS": "400"}
-    done = subprocess.run(
+    result = subprocess.run(
         (sys.executable, "-m", "pytest", *configuration, "-p", "no:cacheprovider", str(tmp_path)),
         capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path,
         env={**inherited, **without_tools, **environment},
     )  # fmt: skip
-    assert done.returncode == code, done.stdout + done.stderr
-    assert re.search(message, done.stdout + done.stderr, re.MULTILINE), done.stdout + done.stderr
+    assert result.returncode == code, result.stdout + result.stderr
+    assert re.search(message, result.stdout + result.stderr, re.MULTILINE), (
+        result.stdout + result.stderr
+    )
 
 
-LOOPBACK_IS_UP = """
+CONNECT_OVER_LOOPBACK = """
 import socket
 server = socket.create_server(("127.0.0.1", 0))
 socket.create_connection(server.getsockname(), 5)
@@ -124,9 +126,9 @@ print([name for _, name in socket.if_nameindex()])
 
 @pytest.mark.needs("network-namespace")
 def test_a_new_network_namespace_has_only_loopback_and_it_is_up() -> None:
-    inside = (sys.executable, "-c", LOOPBACK_IS_UP)
-    done = subprocess.run((*entering(), *inside), capture_output=True, check=True, text=True)
-    assert done.stdout == "['lo']\n"
+    command = (sys.executable, "-c", CONNECT_OVER_LOOPBACK)
+    result = subprocess.run((*entering(), *command), capture_output=True, check=True, text=True)
+    assert result.stdout == "['lo']\n"
 
 
 def test_a_failing_command_is_reported_by_its_last_line() -> None:

@@ -20,7 +20,7 @@ def test_good():
     pass
 
 def test_warns():
-    warnings.warn("look here")
+    warnings.warn("a warning")
 
 def test_leaves_a_thread():
     threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
@@ -32,7 +32,7 @@ async def test_forgets_to_await():
     async def nothing(): pass
     nothing()
 
-def test_calls_a_stranger():
+def test_contacts_another_host():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s, pytest.raises(PermissionError):
         s.connect(("192.0.2.1", 9))
 """
@@ -44,7 +44,7 @@ def test_leaves_a_file_to_the_garbage_collector():
 """
 
 
-def outcomes(folder: Path, *words: str) -> tuple[int, str]:
+def run_tests(folder: Path, *options: str) -> tuple[int, str]:
     """Run the tests of ``folder`` with the configuration and the rules of this project. Return the
     exit code and the output.
     """
@@ -56,22 +56,22 @@ def outcomes(folder: Path, *words: str) -> tuple[int, str]:
         "tests.conftest",
     )
     flags = ("-p", "no:cacheprovider", "--tb=no")
-    done = subprocess.run(
-        (sys.executable, "-m", "pytest", *configuration, *flags, *words, str(folder)),
+    result = subprocess.run(
+        (sys.executable, "-m", "pytest", *configuration, *flags, *options, str(folder)),
         capture_output=True, text=True, check=False, timeout=120, cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    return done.returncode, done.stdout
+    return result.returncode, result.stdout
 
 
 def test_a_test_that_warns_leaks_or_contacts_another_host_fails(tmp_path: Path) -> None:
     (tmp_path / "test_first.py").write_text(BAD_TESTS)
     (tmp_path / "test_last.py").write_text(LAST_BAD_TEST)
-    code, text = outcomes(tmp_path, "-n1")
+    code, text = run_tests(tmp_path, "-n1")
     assert code == 1, text
     assert set(re.findall(r"^(?:FAILED|ERROR) \S+::(\w+)", text, re.MULTILINE)) == {
         "test_warns", "test_leaves_a_thread", "test_leaves_a_file_open", "test_forgets_to_await",
-        "test_calls_a_stranger", "test_leaves_a_file_to_the_garbage_collector",
+        "test_contacts_another_host", "test_leaves_a_file_to_the_garbage_collector",
     }  # fmt: skip
     # If a check after a test fails, pytest counts the test as passed and adds an error.
     assert re.fullmatch(r"3 failed, 4 passed, 3 errors in .*s", text.splitlines()[-1]), text
@@ -81,15 +81,15 @@ FREEZING_TEST = """
 import gc
 from hypothesis import given, strategies
 
-made_by_a_test = []
+objects = []
 
 def test_freezes():
-    made_by_a_test.append([])
+    objects.append([])
     gc.freeze()
 
-def test_starts_anew():
-    assert gc.is_tracked(made_by_a_test[0])
-    assert any(each is made_by_a_test[0] for each in gc.get_objects())
+def test_after_freezing():
+    assert gc.is_tracked(objects[0])
+    assert any(each is objects[0] for each in gc.get_objects())
 
 # hypothesis works although the objects of the collected tests are frozen
 @given(strategies.integers())
@@ -100,5 +100,5 @@ def test_generates(_):
 
 def test_a_test_that_freezes_objects_does_not_affect_the_next_test(tmp_path: Path) -> None:
     (tmp_path / "test_freezes.py").write_text(FREEZING_TEST)
-    code, message = outcomes(tmp_path)
+    code, message = run_tests(tmp_path)
     assert code == 0, message

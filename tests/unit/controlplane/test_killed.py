@@ -143,14 +143,14 @@ class Reports:
         return results
 
 
-def busiest(workers: list[int]) -> int:
+def busiest_worker(workers: list[int]) -> int:
     """Return the worker with the most connections. Another worker might have none, so that killing
     it would interrupt no submission.
     """
     return max(workers, key=lambda pid: len(psutil.Process(pid).net_connections()))
 
 
-def client(process: Process) -> httpx2.AsyncClient:
+def http_client(process: Process) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S)
 
 
@@ -159,7 +159,7 @@ async def test_accepted_reports_survive_a_killed_service(database: str) -> None:
     for kill_at in (*KILLED_AT, None):
         process = start(database, "--rate", "0")
         try:
-            async with client(process) as http:
+            async with http_client(process) as http:
                 if reports is None:
                     reports = Reports(await SimulatedDevice(http, process.api_key).enrolled())
                 reports.device.http = http
@@ -177,16 +177,16 @@ async def test_accepted_reports_survive_a_killed_service(database: str) -> None:
 
 @pytest.mark.needs("postgresql")
 @pytest.mark.large
-@pytest.mark.parametrize("victim", ["worker", "backend"])
+@pytest.mark.parametrize("killed_process", ["worker", "backend"])
 async def test_accepted_reports_survive_a_killed_worker_or_database_process(
-    postgresql_url: str, victim: str
+    postgresql_url: str, killed_process: str
 ) -> None:
     """If a backend is killed, PostgreSQL ends all its other backends and recovers its data."""
     process = start(postgresql_url, "--rate", "0", "--workers", "2", module=FORKED_WORKERS)
 
     def kill() -> None:
-        if victim == "worker":
-            os.kill(busiest(workers_of(process)), signal.SIGKILL)
+        if killed_process == "worker":
+            os.kill(busiest_worker(workers_of(process)), signal.SIGKILL)
             return
         engine = create_engine(postgresql_url)
         with engine.connect() as connection:
@@ -196,7 +196,7 @@ async def test_accepted_reports_survive_a_killed_worker_or_database_process(
         os.kill(pids[0], signal.SIGKILL)
 
     try:
-        async with client(process) as http, asyncio.timeout(3 * TIMEOUT_S):
+        async with http_client(process) as http, asyncio.timeout(3 * TIMEOUT_S):
             reports = Reports(await SimulatedDevice(http, process.api_key).enrolled())
             await reports.submit_all(kill, SUBMISSIONS // 2)
             while len(reports.accepted) < SUBMISSIONS:
@@ -244,7 +244,7 @@ async def test_a_notification_survives_a_service_that_is_killed_while_sending_it
     async with listener:
         process = start(database, *options)
         try:
-            async with client(process) as http:
+            async with http_client(process) as http:
                 device = await SimulatedDevice(http, process.api_key).enrolled()
                 # A report without content is a fault, so the alert `broken` fires.
                 assert (await device.submit()).status_code == 200
@@ -286,12 +286,12 @@ async def test_a_notification_survives_a_worker_that_is_killed_while_sending_it(
     async with listener:
         process = start(postgresql_url, *options, "--workers", "2", module=FORKED_WORKERS)
         try:
-            async with client(process) as http, asyncio.timeout(3 * TIMEOUT_S):
+            async with http_client(process) as http, asyncio.timeout(3 * TIMEOUT_S):
                 device = await SimulatedDevice(http, process.api_key).enrolled()
                 assert (await device.submit()).status_code == 200
                 await receiver.arrived.wait()
                 receiver.arrived.clear()
-                os.kill(_sender(workers_of(process), port), signal.SIGKILL)
+                os.kill(_worker_connected_to(workers_of(process), port), signal.SIGKILL)
                 receiver.may_answer.set()
                 await receiver.arrived.wait()
                 await _wait_until_sent(postgresql_url)
@@ -307,7 +307,7 @@ async def test_a_notification_survives_a_worker_that_is_killed_while_sending_it(
     engine.dispose()
 
 
-def _sender(workers: list[int], port: int) -> int:
+def _worker_connected_to(workers: list[int], port: int) -> int:
     """Return the only worker with a connection to this port."""
     (result,) = [
         pid

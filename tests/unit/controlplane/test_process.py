@@ -41,6 +41,8 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Process:
+    """A running service. ``output`` is its standard output, and ``api_key`` has the write grant."""
+
     fork: ForkedProcess
     output: TextIO
     url: str
@@ -106,6 +108,7 @@ def write_key(database: str) -> str:
 
 
 def stop(process: Process) -> int:
+    """Stop the service. Return its exit code."""
     process.fork.terminate()
     try:
         return process.fork.join(TIMEOUT_S)
@@ -115,6 +118,7 @@ def stop(process: Process) -> int:
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run `venue-control` until it ends."""
     return subprocess.run(
         [sys.executable, "-m", "controlplane", *arguments],
         capture_output=True,
@@ -244,7 +248,7 @@ def test_enrolled_devices_survive_a_restart_of_the_service(tmp_path: Path) -> No
     """
     process = start(str(tmp_path / "service.db"))
 
-    async def enroll_and_listen() -> tuple[SimulatedDevice, int]:
+    async def enroll_and_stop_service() -> tuple[SimulatedDevice, int]:
         async with httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S) as http:
             device = await SimulatedDevice(http, process.api_key).enrolled()
             headers = {"Authorization": f"Bearer {process.api_key}", "Accept": "text/event-stream"}
@@ -256,34 +260,34 @@ def test_enrolled_devices_survive_a_restart_of_the_service(tmp_path: Path) -> No
                     pass
             return device, code
 
-    device, code = asyncio.run(enroll_and_listen())
+    device, code = asyncio.run(enroll_and_stop_service())
     assert code == 0
     restarted = start(str(tmp_path / "service.db"))
 
-    async def ask() -> httpx2.Response:
+    async def call_current() -> httpx2.Response:
         async with httpx2.AsyncClient(base_url=restarted.url, timeout=TIMEOUT_S) as http:
             device.http = http
             return await device.call(routes.CURRENT)
 
     try:
-        assert asyncio.run(ask()).json()["bindingId"] == device.binding_id
+        assert asyncio.run(call_current()).json()["bindingId"] == device.binding_id
     finally:
         assert stop(restarted) == 0
 
 
 async def test_accepted_connections_have_tcp_nodelay() -> None:
     """asyncio sets TCP_NODELAY only if the listening socket was created with IPPROTO_TCP."""
-    accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    option: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_socket = writer.get_extra_info("socket")
-        accepted.set_result(server_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        option.set_result(server_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         writer.close()
 
     listener = bind("127.0.0.1", 0)
     async with await asyncio.start_server(answer, sock=listener):
         _, writer = await asyncio.open_connection(*listener.getsockname())
-        assert await accepted
+        assert await option
         writer.close()
         await writer.wait_closed()
 

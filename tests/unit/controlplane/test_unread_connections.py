@@ -27,9 +27,10 @@ CONNECTIONS = 300
 OTHER_FILES = 30
 """Maximum number of files that the service opens for its database during a test."""
 NETWORKS = ("127.0.0.3", "127.0.0.4", "127.0.0.5")
-UNREAD = b"GET /openapi.json HTTP/1.1\r\nHost: service\r\n\r\n" * 2000
+"""Source addresses. The service counts each IPv4 address as a network."""
+UNREAD_REQUESTS = b"GET /openapi.json HTTP/1.1\r\nHost: service\r\n\r\n" * 2000
 """Requests whose replies the client does not read."""
-SLOW = (
+UNFINISHED_REQUEST = (
     f"POST {SIGN_IN} HTTP/1.1\r\nHost: service\r\nContent-Type: application/json\r\n"
     "Content-Length: 100\r\n\r\n{"
 ).encode()
@@ -79,7 +80,11 @@ async def wait_for_open_files(process: ServiceProcess, count: int) -> None:
     await asyncio.to_thread(until, lambda: open_files(process) <= count, TIMEOUT_S)
 
 
-@pytest.mark.parametrize("data", [UNREAD, SLOW, UNKNOWN_KEY], ids=["unread", "slow", "unknown key"])
+@pytest.mark.parametrize(
+    "data",
+    [UNREAD_REQUESTS, UNFINISHED_REQUEST, UNKNOWN_KEY],
+    ids=["unread", "slow", "unknown key"],
+)
 async def test_waiting_connections_of_one_network_are_closed_while_a_device_is_served(
     process: ServiceProcess, device: SimulatedDevice, data: bytes
 ) -> None:
@@ -98,7 +103,7 @@ async def test_connections_of_several_networks_have_a_common_limit(
     with ExitStack() as stack:
         for network in NETWORKS:
             opened = unread_connections(
-                process.port, NETWORK_WAITING_CONNECTIONS_MAX, SLOW, network
+                process.port, NETWORK_WAITING_CONNECTIONS_MAX, UNFINISHED_REQUEST, network
             )
             connections += stack.enter_context(opened)
         async with asyncio.timeout(TIMEOUT_S):

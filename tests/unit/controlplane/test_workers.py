@@ -82,10 +82,10 @@ async def test_requests_reach_the_streams_of_every_worker(database: str) -> None
             opened = [asyncio.Event() for _ in range(8)]
             async with asyncio.timeout(TIMEOUT_S), asyncio.TaskGroup() as group:
                 streams = [
-                    group.create_task(first_request_of_stream(device, stream)) for stream in opened
+                    group.create_task(first_request_of_stream(device, event)) for event in opened
                 ]
-                for stream in opened:
-                    await stream.wait()
+                for event in opened:
+                    await event.wait()
                 request = await device.create_request()
             assert {stream.result() for stream in streams} == {request}
     finally:

@@ -44,7 +44,7 @@ EVENTS: Final = {
     "id": "ignored",
 }
 """The effect of each field of a server-sent event."""
-CLASSES: Final = {
+EFFECTS_BY_STATUS_CLASS: Final = {
     "success": "the reply is read (above)",
     "redirect": "the operation is tried again later",
     "credential-refused": "the API key is read again, and the operation is tried again later",
@@ -67,7 +67,7 @@ CLASSES: Final = {
 """The effect of each class of statuses (`class_of`)."""
 
 
-def statuses() -> dict[str, list[int]]:
+def statuses_by_class() -> dict[str, list[int]]:
     """Return the statuses from 200 to 599 by the class of their error."""
     classes: dict[str, list[int]] = {}
     for status in range(200, 600):
@@ -86,13 +86,14 @@ def class_of(error: ServiceError | None) -> str:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
+    """Format numbers, for example as ``200 to 204, 206``."""
     groups = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
     runs = [[number for _, number in group] for _, group in groups]
     return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]} to {r[-1]}" for r in runs)
 
 
 def limits() -> Iterator[tuple[str, str]]:
-    """Yield what is limited, and the limit."""
+    """Yield the name and the value of each limit."""
     config = LocalConfig()
     yield "size of a reply", _bytes(http_client.REPLY_MAX_BYTES)
     yield "size of an enrollment, which is stored", _bytes(service_client.RECORD_MAX_BYTES)
@@ -153,7 +154,10 @@ def document() -> str:
         fields="\n\n".join(map(_fields, REPLIES)),
         statuses=_table(
             ("status", "effect"),
-            ((_ranges(numbers), CLASSES[name]) for name, numbers in statuses().items()),
+            (
+                (_ranges(numbers), EFFECTS_BY_STATUS_CLASS[name])
+                for name, numbers in statuses_by_class().items()
+            ),
         ),
         headers=_table(("header", "effect"), ((f"`{k}`", v) for k, v in HEADERS.items())),
         events=_table(("server-sent event", "effect"), ((f"`{k}`", v) for k, v in EVENTS.items())),

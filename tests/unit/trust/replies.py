@@ -21,7 +21,8 @@ ENROLL, HEARTBEAT, ACKNOWLEDGE, SUBMIT = "enroll", "heartbeat", "acknowledge", "
 class Effect:
     """What a field can cause.
 
-    The value of the field can be written to ``files``. The later ``calls`` contain it.
+    ``files`` are those to which the value of the field can be written. ``calls`` are the later
+    calls that contain the value.
     """
 
     text: str

@@ -39,6 +39,7 @@ VALUES: dict[str, Any] = {
     "long list": ["x"] * 33,
     "object": {"network": 1},
 }
+"""The values that a test sends in each field."""
 FREE_TEXT = {"nonce", "organizationId", "appVersion"}
 """Fields whose length is limited only by the size of the reply."""
 
@@ -98,7 +99,7 @@ def _is_headers(node: ast.expr | None) -> bool:
 
 
 def test_each_class_of_statuses_has_a_row() -> None:
-    assert capabilities.statuses().keys() == capabilities.CLASSES.keys()
+    assert capabilities.statuses_by_class().keys() == capabilities.EFFECTS_BY_STATUS_CLASS.keys()
 
 
 def test_only_the_documented_keys_of_an_error_are_used() -> None:
@@ -110,7 +111,7 @@ def test_only_the_documented_keys_of_an_error_are_used() -> None:
 # ------------------------------------------------------------------ values
 
 
-def valid(model: type[Tolerant]) -> dict[str, Any]:
+def valid_body(model: type[Tolerant]) -> dict[str, Any]:
     return {name: _valid_value(schema) for name, schema in fields_of(model).items()}
 
 
@@ -151,7 +152,7 @@ def is_accepted(schema: dict[str, Any], value: Any) -> bool:
     ids=[f"{row.model.__name__}-{field}" for row in REPLIES for field in row.effects],
 )
 def test_the_agent_accepts_only_the_documented_values(model: type[Tolerant], field: str) -> None:
-    schema, body = fields_of(model)[field], valid(model)
+    schema, body = fields_of(model)[field], valid_body(model)
     validate(body, model)
     for name, value in VALUES.items():
         try:
@@ -168,8 +169,8 @@ def test_the_agent_accepts_only_the_documented_values(model: type[Tolerant], fie
 @pytest.mark.parametrize("row", REPLIES, ids=lambda row: row.operation)
 def test_unknown_keys_are_dropped(row: Any) -> None:
     unknown_keys = {"command": "reboot", "url": "http://x", "__class__": "os", "args": ["-c"]}
-    model = validate({**unknown_keys, **valid(row.model)}, row.model)
-    assert model == validate(valid(row.model), row.model)
+    model = validate({**unknown_keys, **valid_body(row.model)}, row.model)
+    assert model == validate(valid_body(row.model), row.model)
     assert b"reboot" not in encode(model)
 
 

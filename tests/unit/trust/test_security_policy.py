@@ -15,6 +15,6 @@ def test_the_policy_has_the_usual_sections() -> None:
     assert tuple(re.findall(r"^## (.+)$", TEXT, re.MULTILINE)) == SECTIONS
 
 
-def test_the_only_address_is_invalid_exactly_while_it_is_a_placeholder() -> None:
+def test_the_address_is_invalid_if_and_only_if_it_is_a_placeholder() -> None:
     (address,) = re.findall(r"[\w.+-]+@[\w.-]+\w", TEXT)
     assert ("TO-BE-FILLED-IN" in address) == address.endswith(".invalid")

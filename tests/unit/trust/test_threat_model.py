@@ -16,7 +16,7 @@ pytestmark = pytest.mark.medium  # it imports the named tests
 THREATS: Final = ROOT / "docs/threat-model.md"
 CAPABILITIES: Final = ROOT / "docs/capabilities.md"
 ATTACKERS: Final = {"N": 12, "S": 15, "T": 12, "L": 8, "D": 6, "B": 6, "A": 8}
-"""The first letter of an attacker's rows, and how many rows there are at least."""
+"""The letter of each attacker's rows, and the minimum number of these rows."""
 ROWS_MIN: Final = 40
 ROW: Final = re.compile(r"^\| ([A-Z])(\d+) \|(.+)\|$", re.MULTILINE)
 TEST: Final = re.compile(r"`([\w/]+\.py)::(\w+)`")
@@ -48,18 +48,18 @@ def test_a_row_has_a_test_or_is_marked_as_not_prevented() -> None:
         assert TEST.sub("", tests).strip(" ,") == "", (letter, number)
 
 
-NAMED: Final = sorted(
+NAMED_TESTS: Final = sorted(
     {pair for d in (THREATS, CAPABILITIES) for pair in TEST.findall(d.read_text())}
 )
 
 
-@pytest.mark.parametrize("path", sorted({path for path, _ in NAMED}))
+@pytest.mark.parametrize("path", sorted({path for path, _ in NAMED_TESTS}))
 def test_each_named_test_is_collected_and_not_skipped(
     path: str, request: pytest.FixtureRequest
 ) -> None:
     file = ROOT / "tests" / path
     collected = collect(pytest.Module.from_parent(request.session, path=file))
-    for name in (test for test_path, test in NAMED if test_path == path):
+    for name in (test for test_path, test in NAMED_TESTS if test_path == path):
         assert name in collected, f"{name} is not collected"
         assert not is_skipped(collected[name]), f"{name} is skipped"
         assert not skips_itself(file, name), f"{name} is skipped in its body"

@@ -89,7 +89,7 @@ DEVICES: Final = (
                 EXAMPLE,
                 DELIVERY + "test_a_request_is_delivered_until_it_runs",
                 UNIT + "web/test_commands_stream.py::"
-                "test_a_stream_sends_waiting_requests_first_and_new_ones_at_once",
+                "test_a_stream_sends_waiting_requests_first_and_new_requests_at_once",
             ),
             row(
                 "`createRequest` → `version` 1, ids, `kind`, `expiresAt`, `status` queued",
@@ -299,7 +299,7 @@ DEVICES: Final = (
             row("`acknowledge` with running changes the status to running", ACKNOWLEDGED),
             row(
                 "a request belongs to one binding; other devices cannot acknowledge it",
-                DELIVERY + "test_a_request_of_another_device_is_not_found",
+                DELIVERY + "test_requests_of_other_devices_and_unknown_requests_are_not_found",
             ),
             row(
                 "a request has one of seven statuses",

@@ -109,7 +109,7 @@ FIGURES: Final = (
             ),
             row(
                 "`sharePercent` is null if the total is zero",
-                MONEY + "test_shares_of_zero_are_none",
+                MONEY + "test_a_percentage_or_ratio_to_zero_is_none",
             ),
             row("in a pulse, `weekday` is 1–7 and `hour` is 0–23", PULSE),
         ),

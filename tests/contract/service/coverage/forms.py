@@ -17,7 +17,7 @@ SEEN_ELSEWHERE: Final[Mapping[Form, str]] = {
     },
     ("Variation", "image_url", "a value"): GOODS + "test_a_good_is_returned_as_stored",
     ("Position", "source", "custom_amount"): SALES + "test_a_position_is_returned_with_its_source",
-    ("Method", "sharePercent", NULL): MONEY + "test_shares_of_zero_are_none",
+    ("Method", "sharePercent", NULL): MONEY + "test_a_percentage_or_ratio_to_zero_is_none",
 }
 """Forms that do not occur at a merchant of the sandbox, with the test that covers each form."""
 

@@ -5,8 +5,8 @@ from typing import Final
 from tests.contract.service.coverage.rows import EXAMPLE, UNIT, Table, row
 
 OPERATIONS: Final = UNIT + "support/test_operations.py::"
-WHO: Final = UNIT + "support/test_who_may.py::"
-AT_ONCE: Final = UNIT + "support/test_at_once.py::"
+PERMISSIONS: Final = UNIT + "support/test_permissions.py::"
+CONCURRENT_CALLS: Final = UNIT + "support/test_concurrent_calls.py::"
 SCHEMA: Final = UNIT + "support/test_schema.py::"
 MODEL: Final = (
     UNIT + "support/test_model.py::test_any_sequence_of_calls_with_a_token_behaves_as_the_model"
@@ -59,22 +59,25 @@ SUPPORT: Final = (
             row(
                 "a repeated call gets the same reply, even if both calls run at the same time",
                 OPERATIONS + "test_repeated_confirmations_and_disconnections_get_the_same_reply",
-                AT_ONCE + "test_concurrent_confirmations_of_a_token_get_the_same_reply",
-                AT_ONCE + "test_a_link_confirmed_and_ended_concurrently_is_ended",
+                CONCURRENT_CALLS + "test_concurrent_confirmations_of_a_token_get_the_same_reply",
+                CONCURRENT_CALLS + "test_a_link_confirmed_and_ended_concurrently_is_ended",
             ),
             row(
                 "a second organization cannot use a confirmed token",
                 OPERATIONS
                 + "test_the_refusal_of_a_used_token_does_not_name_the_organization_that_used_it",
-                AT_ONCE + "test_only_one_of_two_organizations_can_confirm_a_token",
-                WHO + "test_a_user_of_two_organizations_confirms_a_token_for_one_of_them",
+                CONCURRENT_CALLS + "test_only_one_of_two_organizations_can_confirm_a_token",
+                PERMISSIONS + "test_a_user_of_two_organizations_confirms_a_token_for_one_of_them",
             ),
             row(
                 "an owner or manager of the organization is required, or a key with a write grant",
-                WHO + "test_the_role_of_a_user_determines_whether_links_may_be_confirmed_and_ended",
-                WHO + "test_the_grant_and_locations_of_a_key_determine_whether_it_may_confirm",
-                WHO + "test_the_key_of_a_user_confirms_tokens_with_the_permissions_of_the_user",
-                WHO + "test_a_changed_role_applies_at_once",
+                PERMISSIONS
+                + "test_the_role_of_a_user_determines_whether_links_may_be_confirmed_and_ended",
+                PERMISSIONS
+                + "test_the_grant_and_locations_of_a_key_determine_whether_it_may_confirm",
+                PERMISSIONS
+                + "test_the_key_of_a_user_confirms_tokens_with_the_permissions_of_the_user",
+                PERMISSIONS + "test_a_changed_role_applies_at_once",
             ),
             row(
                 "a caller without access to a token gets no information about it",

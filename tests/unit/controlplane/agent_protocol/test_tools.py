@@ -16,7 +16,7 @@ from controlplane.storage.merchant.merchant_tables import Employee
 from tests.fixtures.payloads import hostile_network, small_venue
 from tests.unit.controlplane.agent_protocol.agent import Agent
 from tests.unit.controlplane.agent_protocol.conftest import NOW
-from tests.unit.controlplane.retail.retailer import PIECE, VAT, retailer
+from tests.unit.controlplane.retail.retailer import PIECE, VAT, create_retailer
 from tests.unit.controlplane.running_service import RunningService
 
 READ_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -295,7 +295,7 @@ async def test_goods_can_be_searched(agent: Agent) -> None:
 async def test_every_price_of_the_retail_api_is_returned_unchanged(
     service: RunningService, price: int
 ) -> None:
-    company = await retailer(service)
+    company = await create_retailer(service)
     money = {"value": price, "currency_code": "AED"}
     body = {
         "name": "Gold bar",
@@ -303,7 +303,7 @@ async def test_every_price_of_the_retail_api_is_returned_unchanged(
         "vat": {"fee_item_id": str(VAT)},
         "variations": [{"default_price": money}],
     }
-    created_good = (await company.create(body)).json()
+    created_good = (await company.create_good(body)).json()
     assert created_good["variations"][0]["default_price"] == money
     (good,) = (await Agent(service).call("read_catalog"))["rows"]
     assert good["variations"][0]["priceCents"] == price

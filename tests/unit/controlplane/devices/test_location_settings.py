@@ -1,4 +1,4 @@
-"""Tests of the settings of locations: operators change them in the console."""
+"""Tests of the settings of locations, which users change in the console."""
 
 from typing import Any
 
@@ -52,7 +52,8 @@ async def read_location(browser: Browser, number: int = 0) -> dict[str, Any]:
     return record
 
 
-def problem(reply: httpx2.Response) -> tuple[int, object]:
+def error_of(reply: httpx2.Response) -> tuple[int, object]:
+    """Return the status, and the errors by field or else the detail."""
     return reply.status_code, reply.json().get("errors") or reply.json()["detail"]
 
 
@@ -86,10 +87,10 @@ async def test_a_new_location_gets_the_next_free_id(browser: Browser) -> None:
     assert location_with_id["locationId"] == "quay-9"
     again = {"locationId": "quay-9", "name": "Quay", "timeZone": "UTC"}
     reply = await browser.post(f"{PREFIX}/add", again)
-    assert problem(reply) == (409, "the location id quay-9 is already in use")
+    assert error_of(reply) == (409, "the location id quay-9 is already in use")
 
 
-async def test_a_maintenance_window_is_in_the_time_zone_of_the_location(
+async def test_the_end_of_a_maintenance_window_is_in_the_time_zone_of_the_location(
     service: RunningService, browser: Browser
 ) -> None:
     await change(browser, "hours", locationId="loc-0001", timeZone="Europe/Riga", openingHours=None)
@@ -106,7 +107,7 @@ async def test_a_maintenance_window_is_in_the_time_zone_of_the_location(
     assert (await read_location(browser))["maintenance"] == []
 
 
-async def test_a_maintenance_window_of_one_device_contains_the_name_of_the_device(
+async def test_a_maintenance_window_of_a_device_has_its_name_and_must_be_at_its_location(
     service: RunningService, browser: Browser
 ) -> None:
     device = await service.device().enrolled()
@@ -150,4 +151,4 @@ async def test_a_maintenance_window_of_one_device_contains_the_name_of_the_devic
 async def test_a_wrong_value_is_refused_with_the_reason(
     browser: Browser, operation: str, body: dict[str, Any], expected: tuple[int, object]
 ) -> None:
-    assert problem(await browser.post(f"{PREFIX}/{operation}", body)) == expected
+    assert error_of(await browser.post(f"{PREFIX}/{operation}", body)) == expected

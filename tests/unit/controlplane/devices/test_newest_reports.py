@@ -1,4 +1,4 @@
-"""Tests of what is read from the newest reports: health, printers, searchable text, headlines."""
+"""Tests of what the service reads from the newest reports: health, printers, search, headlines."""
 
 import json
 from datetime import timedelta
@@ -23,8 +23,8 @@ from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
-VENUE = json.loads(encode(small_venue()))
-SNAPSHOT = json.loads(encode(application_snapshot()))
+NETWORK_REPORT = json.loads(encode(small_venue()))
+APPLICATION_REPORT = json.loads(encode(application_snapshot()))
 
 
 def with_printers(**reasons: str) -> Any:
@@ -32,14 +32,16 @@ def with_printers(**reasons: str) -> Any:
 
     ``reasons`` maps a printer id to the warning of that printer.
     """
-    report = json.loads(json.dumps(VENUE))
+    report = json.loads(json.dumps(NETWORK_REPORT))
     for printer in report["printers"]:
         reason = reasons.get(printer["id"], "")
         printer |= {"status": "reachable", "matchedEndpoint": None, "reason": reason}
     return report
 
 
-async def ask(service: RunningService, call: str, key: str | None = None, **body: Any) -> Any:
+async def call_console(
+    service: RunningService, call: str, key: str | None = None, **body: Any
+) -> Any:
     reply = await service.post(f"/console/api/{call}", json.dumps(body), api_key=key)
     assert reply.status_code == 200, reply.text
     return reply.json()
@@ -52,11 +54,13 @@ async def enroll(service: RunningService, name: str, location: str = "loc-0001")
     return device
 
 
-async def printers(service: RunningService, key: str | None = None, **filters: Any) -> list[Any]:
+async def list_printers(
+    service: RunningService, key: str | None = None, **filters: Any
+) -> list[Any]:
     """Return the device, the id and the state of each printer. The list is read in pages of two."""
     rows, cursor = list[Any](), dict[str, str]()
     while True:
-        page = await ask(service, "printers", key, size=2, **filters, **cursor)
+        page = await call_console(service, "printers", key, size=2, **filters, **cursor)
         rows += [
             (printer["device"]["legacyInstallId"], printer["id"], printer["state"])
             for printer in page["printers"]
@@ -67,14 +71,14 @@ async def printers(service: RunningService, key: str | None = None, **filters: A
 
 
 async def find_devices(service: RunningService, search: str) -> list[str]:
-    page = await ask(service, "overview", search=search)
+    page = await call_console(service, "overview", search=search)
     return [row["device"]["legacyInstallId"] for row in page["devices"]]
 
 
 async def test_every_device_has_exactly_one_health(service: RunningService) -> None:
     await enroll(service, "till")
 
-    def work(session: Session) -> None:
+    def check_all_combinations(session: Session) -> None:
         for priority in Priority:
             for severity in (None, *SEVERITIES):
                 session.execute(update(Device).values(priority=priority, severity=severity))
@@ -85,27 +89,27 @@ async def test_every_device_has_exactly_one_health(service: RunningService) -> N
                 ]
                 assert healths == [health_of(priority, severity)]
 
-    service.database.write(work)
+    service.database.write(check_all_combinations)
 
 
 async def test_maintenance_does_not_change_the_health_of_a_device(service: RunningService) -> None:
     device = await enroll(service, "till")
     now = service.clock()
 
-    def work(session: Session) -> None:
+    def add_window(session: Session) -> None:
         row = session.scalars(select(Device)).one()
-        at = (row.organization_id, row.location_id)
-        add_maintenance(session, at, Maintenance(None, now, now + timedelta(days=1)), "works")
+        location = (row.organization_id, row.location_id)
+        add_maintenance(session, location, Maintenance(None, now, now + timedelta(days=1)), "works")
 
-    service.database.write(work)
+    service.database.write(add_window)
     service.clock.advance(service.core.settings.online_window_s + 1)
     await refresh_liveness(service)
-    (row,) = (await ask(service, "overview"))["devices"]
+    (row,) = (await call_console(service, "overview"))["devices"]
     assert (row["health"], row["state"]) == ("never-connected", "maintenance")
     await device.heartbeat()
     service.clock.advance(service.core.settings.online_window_s + 1)
     await refresh_liveness(service)
-    (row,) = (await ask(service, "overview"))["devices"]
+    (row,) = (await call_console(service, "overview"))["devices"]
     assert (row["health"], row["state"]) == ("healthy", "maintenance")
 
 
@@ -119,8 +123,8 @@ async def refresh_liveness(service: RunningService) -> None:
 async def test_printers_are_listed_broken_first_with_their_counts(service: RunningService) -> None:
     bar, office = await enroll(service, "bar"), await enroll(service, "office", "loc-0002")
     await bar.submit(with_printers(bar="The printer reports: out of paper."))
-    await office.submit(VENUE)
-    assert await printers(service) == [
+    await office.submit(NETWORK_REPORT)
+    assert await list_printers(service) == [
         ("office", "kitchen", "broken"),
         ("office", "office", "broken"),
         ("bar", "bar", "warning"),
@@ -128,16 +132,16 @@ async def test_printers_are_listed_broken_first_with_their_counts(service: Runni
         ("bar", "office", "healthy"),
         ("office", "bar", "healthy"),
     ]
-    states = (await ask(service, "printers"))["states"]
+    states = (await call_console(service, "printers"))["states"]
     assert states == {"broken": 2, "warning": 1, "unknown": 0, "healthy": 3}
     for state, count in states.items():
-        assert len(await printers(service, state=state)) == count
-    assert {row[0] for row in await printers(service, location="loc-0002")} == {"office"}
-    assert await printers(service, search="paper") == [("bar", "bar", "warning")]
-    assert len(await printers(service, search="office 9100")) == 2
+        assert len(await list_printers(service, state=state)) == count
+    assert {row[0] for row in await list_printers(service, location="loc-0002")} == {"office"}
+    assert await list_printers(service, search="paper") == [("bar", "bar", "warning")]
+    assert len(await list_printers(service, search="office 9100")) == 2
     restricted = service.make_key(can_write=False, locations=["loc-0002"])
-    assert {row[0] for row in await printers(service, restricted)} == {"office"}
-    states = (await ask(service, "printers", restricted))["states"]
+    assert {row[0] for row in await list_printers(service, restricted)} == {"office"}
+    states = (await call_console(service, "printers", restricted))["states"]
     assert sum(states.values()) == 3
 
 
@@ -146,10 +150,10 @@ async def test_the_field_since_is_the_time_of_the_first_report_with_the_current_
 ) -> None:
     till = await enroll(service, "till")
     times = []
-    for report in (VENUE, VENUE, with_printers(), None):
+    for report in (NETWORK_REPORT, NETWORK_REPORT, with_printers(), None):
         service.clock.advance(60)
         await till.submit(report)
-        (kitchen,) = (await ask(service, "printers", search="kitchen"))["printers"]
+        (kitchen,) = (await call_console(service, "printers", search="kitchen"))["printers"]
         times.append((kitchen["state"], kitchen["since"]))
     broken, still_broken, healthy, not_checked = times
     assert broken == still_broken
@@ -163,22 +167,22 @@ async def test_removed_printers_and_printers_of_revoked_devices_are_not_listed(
     service: RunningService,
 ) -> None:
     till = await enroll(service, "till")
-    await till.submit(VENUE)
-    fewer = VENUE | {"printers": VENUE["printers"][:1]}
+    await till.submit(NETWORK_REPORT)
+    fewer = NETWORK_REPORT | {"printers": NETWORK_REPORT["printers"][:1]}
     await till.submit(fewer)
-    assert await printers(service) == [("till", "bar", "healthy")]
+    assert await list_printers(service) == [("till", "bar", "healthy")]
     await till.call(routes.REVOKE, instanceId=till.instance_id)
-    assert await printers(service) == []
+    assert await list_printers(service) == []
 
 
 async def test_the_search_reads_locations_and_newest_reports(service: RunningService) -> None:
     bar = await enroll(service, "bar")
     await enroll(service, "empty")
-    await bar.submit(VENUE)
-    await bar.submit(SNAPSHOT, kind="application")
-    at = ("org-0001", "loc-0001")
+    await bar.submit(NETWORK_REPORT)
+    await bar.submit(APPLICATION_REPORT, kind="application")
+    location = ("org-0001", "loc-0001")
     now = service.clock()
-    service.database.write(lambda session: name_location(session, at, "Harbour Street", now))
+    service.database.write(lambda session: name_location(session, location, "Harbour Street", now))
     for search, names in (
         ("MOVED", ["bar"]),
         ("192.168.1.61:9100", ["bar"]),
@@ -186,18 +190,18 @@ async def test_the_search_reads_locations_and_newest_reports(service: RunningSer
         ("harbour", ["bar", "empty"]),
         ("harbour laser", ["bar"]),
         ("debian", ["bar"]),
-        ("100%", []),
+        ("100%", []),  # "%" is not a wildcard
     ):
         assert await find_devices(service, search) == names, search
-    await bar.submit(VENUE | {"printers": [], "networkMap": None})
+    await bar.submit(NETWORK_REPORT | {"printers": [], "networkMap": None})
     assert await find_devices(service, "moved") == []
 
 
 async def test_reports_that_an_older_release_stored_are_read_once(service: RunningService) -> None:
     bar = await enroll(service, "bar")
-    await bar.submit(VENUE)
-    await bar.submit(SNAPSHOT, kind="application")
-    before = await printers(service)
+    await bar.submit(NETWORK_REPORT)
+    await bar.submit(APPLICATION_REPORT, kind="application")
+    before = await list_printers(service)
 
     def remove_contents(session: Session) -> None:
         session.execute(delete(DevicePrinter))
@@ -209,18 +213,18 @@ async def test_reports_that_an_older_release_stored_are_read_once(service: Runni
     assert service.database.write(step) == 2
     assert service.database.write(step) == 0
     assert await find_devices(service, "laser") == ["bar"]
-    assert await printers(service) == before
+    assert await list_printers(service) == before
 
 
 async def test_reports_of_the_fleet_are_listed_with_their_headlines(
     service: RunningService,
 ) -> None:
     bar, office = await enroll(service, "bar"), await enroll(service, "office", "loc-0002")
-    await bar.submit(VENUE)
+    await bar.submit(NETWORK_REPORT)
     service.clock.advance(60)
-    await office.submit(SNAPSHOT, kind="application")
-    first = await ask(service, "reports", size=1)
-    second = await ask(service, "reports", size=1, cursor=first["nextCursor"])
+    await office.submit(APPLICATION_REPORT, kind="application")
+    first = await call_console(service, "reports", size=1)
+    second = await call_console(service, "reports", size=1, cursor=first["nextCursor"])
     assert second["nextCursor"] is None
     newest, oldest = *first["reports"], *second["reports"]
     assert (newest["name"], newest["kind"]) == ("office", "application")
@@ -230,15 +234,15 @@ async def test_reports_of_the_fleet_are_listed_with_their_headlines(
         ({"instanceId": office.instance_id}, ["office"]),
         ({"since": newest["createdAt"]}, ["office"]),
     ):
-        reports = (await ask(service, "reports", **filters))["reports"]
+        reports = (await call_console(service, "reports", **filters))["reports"]
         assert [report["name"] for report in reports] == names
 
 
 async def test_healths_are_listed_page_by_page(service: RunningService) -> None:
     bar, office = await enroll(service, "bar"), await enroll(service, "office")
-    await bar.submit(VENUE)
-    first = await ask(service, "healths", size=1)
-    second = await ask(service, "healths", size=1, cursor=first["nextCursor"])
+    await bar.submit(NETWORK_REPORT)
+    first = await call_console(service, "healths", size=1)
+    second = await call_console(service, "healths", size=1, cursor=first["nextCursor"])
     assert second["nextCursor"] is None
     assert [
         (device["instanceId"], device["health"]) for device in first["devices"] + second["devices"]
@@ -246,7 +250,7 @@ async def test_healths_are_listed_page_by_page(service: RunningService) -> None:
         (bar.instance_id, "broken"),
         (office.instance_id, "healthy"),
     ]
-    (only,) = (await ask(service, "healths", search="laser"))["devices"]
+    (only,) = (await call_console(service, "healths", search="laser"))["devices"]
     assert only["instanceId"] == bar.instance_id
 
 
@@ -254,9 +258,9 @@ async def test_a_count_includes_the_devices_of_other_pages(service: RunningServi
     bar, *_ = [await enroll(service, name) for name in ("bar", "kitchen", "office")]
     await bar.call(routes.REVOKE, instanceId=bar.instance_id)
     for size in (1, 50):
-        page = await ask(service, "overview", size=size, count=True)
+        page = await call_console(service, "overview", size=size, count=True)
         assert (page["total"], page["requestable"]) == (3, 2)
-    assert (await ask(service, "overview"))["total"] is None
+    assert (await call_console(service, "overview"))["total"] is None
 
 
 def test_the_text_of_a_report_is_limited() -> None:
@@ -267,7 +271,7 @@ def test_the_text_of_a_report_is_limited() -> None:
     assert len(content_of(payload, "headline", ()).text) == TEXT_MAX
 
 
-async def test_a_device_that_moved_to_another_location_has_no_health_of_the_old_one(
+async def test_a_device_that_moves_to_another_location_loses_its_severity_and_report(
     service: RunningService,
 ) -> None:
     device = await enroll(service, "bar")

@@ -17,7 +17,7 @@ from controlplane.devices.locations.opening_hours import (
 
 ZONES = ("Europe/Riga", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "UTC")
 MINUTE = timedelta(minutes=1)
-YEARS = (datetime(2026, 1, 1), datetime(2027, 12, 31))  # noqa: DTZ001 - the tests add UTC
+PERIOD = (datetime(2026, 1, 1), datetime(2027, 12, 31))  # noqa: DTZ001 - the tests add UTC
 
 
 @st.composite
@@ -51,16 +51,16 @@ def is_open_by_the_clock(opening: OpeningHours, timestamp: datetime) -> bool:
     return False
 
 
-def is_ordinary(zone: str, timestamp: datetime) -> bool:
+def has_constant_offset(zone: str, timestamp: datetime) -> bool:
     """Return whether the clocks stay unchanged for two days before and after ``timestamp``."""
     local = [timestamp.astimezone(ZoneInfo(zone)) + timedelta(days=by) for by in (-2, 0, 2)]
     return len({at.utcoffset() for at in local}) == 1
 
 
-@given(hours(), st.datetimes(*YEARS))
+@given(hours(), st.datetimes(*PERIOD))
 def test_opening_hours_follow_the_local_time(opening: OpeningHours, at: datetime) -> None:
     timestamp = at.replace(second=0, microsecond=0, tzinfo=UTC)
-    if not is_ordinary(opening.zone, timestamp):
+    if not has_constant_offset(opening.zone, timestamp):
         return
     opened_at = opening.opened_at(timestamp)
     assert (opened_at is not None) == is_open_by_the_clock(opening, timestamp)
@@ -76,9 +76,9 @@ def test_spans_are_disjoint_ordered_and_within_the_period(
     since = datetime.combine(day, datetime.min.time(), UTC)
     until = since + timedelta(days=days)
     spans = opening.spans(since, until)
-    flat = [at_time for span in spans for at_time in span]
-    assert flat == sorted(set(flat))
-    assert all(since <= at_time <= until for at_time in flat)
+    boundaries = [boundary for span in spans for boundary in span]
+    assert boundaries == sorted(set(boundaries))
+    assert all(since <= boundary <= until for boundary in boundaries)
     # The spans of the two halves have the same total length as the spans of the whole period.
     middle = since + (until - since) / 2
     halves = opening.spans(since, middle) + opening.spans(middle, until)

@@ -13,13 +13,13 @@ from controlplane.devices.timeline.timeline import DAYS, Liveness, Timeline, bui
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
-OLD = NOW - 90 * DAY
+BEFORE_TIMELINE = NOW - 90 * DAY
 
 
 def liveness(
     *offline: tuple[datetime, datetime | None],
     outages: tuple[tuple[datetime, datetime], ...] = (),
-    since: datetime = OLD,
+    since: datetime = BEFORE_TIMELINE,
 ) -> Liveness:
     return Liveness(since, NOW, offline, outages)
 
@@ -35,6 +35,7 @@ def test_the_line_of_a_timeline_has_a_character_for_each_day() -> None:
     history = liveness(
         (midnight - 3 * DAY, midnight - 2 * DAY), (NOW - HOUR, None), since=midnight - 5 * DAY
     )
+    # " ": unknown, "█": online, "_": offline, "▄": partly online
     assert timeline(history).line == " " * 24 + "██_██▄"
 
 
@@ -60,7 +61,9 @@ def test_the_time_of_a_service_outage_is_unknown() -> None:
 
 def test_days_have_the_length_of_local_days() -> None:
     now = datetime(2026, 10, 30, tzinfo=UTC)
-    timeline_of_device = build_timeline(Liveness(OLD, now, (), ()), ALWAYS_OPEN, "Europe/Riga", now)
+    timeline_of_device = build_timeline(
+        Liveness(BEFORE_TIMELINE, now, (), ()), ALWAYS_OPEN, "Europe/Riga", now
+    )
     lengths = {day.date: len(day.hours) for day in timeline_of_device.days}
     assert lengths["2026-10-25"] == 25
     assert set(lengths.values()) == {24, 25}

@@ -36,7 +36,7 @@ ZONES = (
     "Mars/Olympus_Mons",  # is no time zone: the service uses UTC
     None,
 )
-NOWS = (
+CURRENT_TIMES = (
     datetime(2026, 3, 29, 9, tzinfo=UTC),
     datetime(2026, 10, 25, 22, tzinfo=UTC),
     datetime(2026, 11, 1, 5, 30, tzinfo=UTC),
@@ -72,7 +72,7 @@ PAYMENT_METHODS = (("cash", "Cash"), ("card", "Visa"), ("card", "Mastercard"), (
 class RefundPlan:
     """A refund to write. ``method`` is an index in ``PAYMENT_METHODS``."""
 
-    later: timedelta | None
+    time_after_sale: timedelta | None
     """The time from the sale to the refund; None for a refund without a date."""
     lines: tuple[int, ...] | None
     """Indexes of the refunded lines.
@@ -81,7 +81,7 @@ class RefundPlan:
     and tip.
     """
     amount_percent: int
-    """The refunded part of these lines; without lines, of the goods that are not refunded yet."""
+    """The refunded percentage of these lines; without lines, of the goods not refunded yet."""
     method: int
 
 
@@ -99,7 +99,7 @@ class SalePlan:
     """
 
     location: int
-    before: timedelta
+    time_before_now: timedelta
     """The time from the sale to ``Merchant.now``; negative for a sale after ``now``."""
     currency: str
     is_resolved: bool
@@ -133,23 +133,26 @@ class Merchant:
 class Query:
     """A query of figures.
 
-    ``location`` is an index in ``Merchant.zones``. ``is_all`` means all locations. ``types`` are
-    the payment types to count; None means all.
+    ``location`` is an index in ``Merchant.zones``. ``types`` are the payment types to count; None
+    means all.
     """
 
     location: int
     period: str
     first: date | None
     last: date | None
-    is_all: bool
+    is_for_all_locations: bool
     types: tuple[str, ...] | None
 
     def body(self) -> dict[str, Any]:
-        results: dict[str, Any] = {"locationId": location_id(self.location), "period": self.period,
-                                 "locationMode": "all" if self.is_all else "single"}  # fmt: skip
+        body: dict[str, Any] = {
+            "locationId": location_id(self.location),
+            "period": self.period,
+            "locationMode": "all" if self.is_for_all_locations else "single",
+        }
         if self.first is not None and self.last is not None:
-            results |= {"from": self.first.isoformat(), "to": self.last.isoformat()}
-        return results
+            body |= {"from": self.first.isoformat(), "to": self.last.isoformat()}
+        return body
 
 
 def location_id(number: int) -> str:
@@ -163,7 +166,7 @@ time_spans = st.one_of(
 )
 refund_plans = st.builds(
     RefundPlan,
-    later=st.none() | time_spans.map(abs),
+    time_after_sale=st.none() | time_spans.map(abs),
     lines=st.none() | st.lists(st.integers(0, 3), min_size=1, max_size=3, unique=True).map(tuple),
     amount_percent=st.integers(1, 100),
     method=st.integers(0, len(PAYMENT_METHODS) - 1),
@@ -171,9 +174,9 @@ refund_plans = st.builds(
 sale_plans = st.builds(
     SalePlan,
     location=st.integers(0, 2),
-    before=time_spans,
+    time_before_now=time_spans,
     currency=st.sampled_from(("AED", "AED", "AED", "EUR", "KWD")),
-    is_resolved=st.integers(0, 9).map(bool),
+    is_resolved=st.integers(0, 9).map(bool),  # False for one sale in ten
     lines=st.none()
     | st.lists(
         st.tuples(
@@ -196,7 +199,7 @@ sale_plans = st.builds(
 )
 merchants = st.builds(
     Merchant,
-    now=st.sampled_from(NOWS),
+    now=st.sampled_from(CURRENT_TIMES),
     zones=st.lists(st.sampled_from(ZONES), min_size=1, max_size=3).map(tuple),
     currencies=st.lists(st.sampled_from(("AED", "EUR")), min_size=3, max_size=3).map(tuple),
     sales=st.lists(sale_plans, max_size=9).map(tuple),
@@ -267,7 +270,7 @@ def _write_sale(
     rows_of_merchant: tuple[list[int], list[int], list[SoldArticle]],
 ) -> None:
     locations, methods, articles = rows_of_merchant
-    at = merchant.now - plan.before
+    at = merchant.now - plan.time_before_now
     lines = None if plan.lines is None or not plan.is_resolved else [
         _line(articles[article], quantity, price, percent)
         for article, quantity, price, percent in plan.lines
@@ -318,8 +321,8 @@ def _write_refund(
     methods, remaining = methods_and_remaining
     rows = line_rows(sale)
     lines: list[NewRefundLine] = []
-    is_known = plan.lines is not None
-    if is_known and rows:
+    has_components = plan.lines is not None
+    if has_components and rows:
         chosen = [row for row in rows if row.number - 1 in (plan.lines or ())]
         lines = [
             NewRefundLine(row.number, row.quantity,
@@ -331,14 +334,16 @@ def _write_refund(
         lines = []
     if goods > remaining[0]:
         return
-    fee, tip = (remaining[1], remaining[2]) if is_known and plan.amount_percent == 100 else (0, 0)
+    fee, tip = (
+        (remaining[1], remaining[2]) if has_components and plan.amount_percent == 100 else (0, 0)
+    )
     for index, amount in enumerate((goods, fee, tip)):
         remaining[index] -= amount
-    timestamp = None if plan.later is None else sale.initiated_at + plan.later
+    timestamp = None if plan.time_after_sale is None else sale.initiated_at + plan.time_after_sale
     kind: Any = PAYMENT_METHODS[plan.method][0]
     refund = NewRefund(
         id=uuid.uuid4(), sale=position, refunded_at=timestamp, goods=goods, fee=fee, tip=tip,
-        has_components=is_known, payment=NewPayment(methods[plan.method], kind, 0),
+        has_components=has_components, payment=NewPayment(methods[plan.method], kind, 0),
         lines=tuple(lines),
     )  # fmt: skip
     add_refund(session, refund, sale.initiated_at)

@@ -1,6 +1,6 @@
 """Computes figures from all rows: slowly, simply, and without code of the service.
 
-It follows the definitions in docs/figures.md, and reads rows with plain SQL. The results have the
+The definitions are those of docs/figures.md. Rows are read with plain SQL. The results have the
 form of the service's JSON replies.
 """
 
@@ -115,6 +115,7 @@ class Recount:
     def days(
         self, ids: list[str], period: str, first: date | None, last: date | None
     ) -> dict[str, tuple[date, date]]:
+        """Return the first and the last day of the period, by location id."""
         dates = {}
         for venue in self.venues:
             if venue.id not in ids:
@@ -127,13 +128,14 @@ class Recount:
             elif period == "thisMonth":
                 dates[venue.id] = (date(today.year, today.month, 1), today)
             else:
-                before, length = {"today": (0, 1), "yesterday": (1, 1), "last7": (0, 7)}[period]
-                end = today - timedelta(days=before)
+                days_ago, length = {"today": (0, 1), "yesterday": (1, 1), "last7": (0, 7)}[period]
+                end = today - timedelta(days=days_ago)
                 dates[venue.id] = (end - timedelta(days=length - 1), end)
         return dates
 
     @staticmethod
     def previous(days: dict[str, tuple[date, date]]) -> dict[str, tuple[date, date]]:
+        """Return the days of the period of the same length that directly precedes ``days``."""
         return {
             venue: (first - ((last - first) + timedelta(days=1)), first - timedelta(days=1))
             for venue, (first, last) in days.items()
@@ -163,7 +165,7 @@ class Recount:
                 "methods": sorted(methods(whole, net), key=order_of_method),
                 "locations": [
                     {"locationId": v.id, "figures": parts[v.id].figures(int(v.fell_back)),
-                     "sharePercent": share(parts[v.id].net(), net)}
+                     "sharePercent": share_percent(parts[v.id].net(), net)}
                     for v in venues_of_currency
                 ],
             })  # fmt: skip
@@ -212,8 +214,8 @@ class Recount:
         def item(currency: str, line: Line | None) -> Json:
             key = (None, None) if line is None else (line.variation or line.name, line.unit)
             return sums[currency].setdefault(key, {
-                "goodId": line and dashed(line.good),
-                "variationId": line and dashed(line.variation),
+                "goodId": line and format_uuid(line.good),
+                "variationId": line and format_uuid(line.variation),
                 "name": line and line.name, "quantityUnit": line and line.unit,
                 "quantityMilli": 0, "lineCount": 0, "grossCents": 0, "discountCents": 0,
                 "saleCents": 0, "refundedQuantityMilli": 0, "refundCents": 0, "netCents": 0,
@@ -225,31 +227,31 @@ class Recount:
             for sale in self._completed(venue):
                 if self._within(sale.at, venue, days) and has_type(sale.payment, types):
                     for line in sale.lines or [None]:  # type: ignore[list-item]
-                        into = item(sale.currency, line)
+                        sums_of_item = item(sale.currency, line)
                         gross = sale.gross if line is None else line.gross
                         discount = sale.gross - sale.total if line is None else line.discount
-                        into["grossCents"] += gross
-                        into["discountCents"] += discount
-                        into["saleCents"] += gross - discount
-                        into["netCents"] += gross - discount
+                        sums_of_item["grossCents"] += gross
+                        sums_of_item["discountCents"] += discount
+                        sums_of_item["saleCents"] += gross - discount
+                        sums_of_item["netCents"] += gross - discount
                         if line is not None:
-                            into["lineCount"] += 1
-                            into["quantityMilli"] += milli(line.quantity, line.exponent)
+                            sums_of_item["lineCount"] += 1
+                            sums_of_item["quantityMilli"] += milli(line.quantity, line.exponent)
                 for refund in sale.refunds:
                     if not self._within(refund.at, venue, days) or not has_type(
                         refund.payment, types
                     ):
                         continue
                     for line, quantity, amount in refund.lines or [(None, 0, refund.goods)]:
-                        into = item(sale.currency, line)
-                        into["refundCents"] += amount
-                        into["netCents"] -= amount
+                        sums_of_item = item(sale.currency, line)
+                        sums_of_item["refundCents"] += amount
+                        sums_of_item["netCents"] -= amount
                         if line is not None:
-                            into["refundedQuantityMilli"] += milli(quantity, line.exponent)
+                            sums_of_item["refundedQuantityMilli"] += milli(quantity, line.exponent)
         for rows in sums.values():
             net = sum(row["netCents"] for row in rows.values())
             for row in rows.values():
-                row["sharePercent"] = share(row["netCents"], net)
+                row["sharePercent"] = share_percent(row["netCents"], net)
         return {
             currency: sorted(rows.values(), key=lambda row: (-row["netCents"], str(row["name"])))
             for currency, rows in sums.items()
@@ -393,9 +395,9 @@ class Part:
         vat = sum(sale_taxes) - sum(r.tax for r in refunds if r.tax is not None)
         unknown_lines = sum(line.tax is None for line in lines)
         unknown_refunds = sum(r.tax is None for r in refunds)
-        unclear = sum(not r.has_known_components for r in refunds)
+        unknown_components = sum(not r.has_known_components for r in refunds)
         sales_complete = not missing and not self.unresolved
-        refunds_complete = not self.undated and not unclear
+        refunds_complete = not self.undated and not unknown_components
         vat_complete = (
             sales_complete and refunds_complete and not unknown_lines and not unknown_refunds
         )
@@ -437,7 +439,7 @@ class Part:
                 "vatComplete": vat_complete,
                 "saleUnknownTaxLineCount": unknown_lines,
                 "refundUnknownTaxCount": unknown_refunds,
-                "refundUnknownComponentsCount": unclear,
+                "refundUnknownComponentsCount": unknown_components,
                 "timezoneFallbackCount": fallbacks,
             },
         }
@@ -466,7 +468,7 @@ def methods(part: Part, net: int) -> list[Json]:
             "netCents": sale - refund,
             "refundAmountCents": sum(r.goods + r.fee + r.tip for r in refunds_of_method),
             "unknownRefundCount": sum(not r.has_known_components for r in refunds_of_method),
-            "sharePercent": share(sale - refund, net),
+            "sharePercent": share_percent(sale - refund, net),
         })  # fmt: skip
     return rows
 
@@ -479,11 +481,11 @@ def has_type(payment: tuple[str, str | None], types: list[str] | None) -> bool:
     return types is None or payment[0] in types
 
 
-def dashed(value: Any) -> str | None:
+def format_uuid(value: Any) -> str | None:
     return None if value is None else str(UUID(str(value)))
 
 
-def share(part: int, whole: int) -> float | None:
+def share_percent(part: int, whole: int) -> float | None:
     return None if whole == 0 else 100 * part / whole
 
 

@@ -1,4 +1,4 @@
-"""Tests of items: a variation is one item for each unit, and the items with the highest net are
+"""Tests of items: each variation and unit is one item, and only the items with the highest net are
 listed.
 """
 
@@ -24,8 +24,10 @@ def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:
 
 
 def test_items_beyond_the_limit_are_counted() -> None:
-    articles = {at: Article(name=f"{at:04}", unit="pcs") for at in range(1, ITEMS_MAX + 3)}
-    ranked = items([(at, sums_of(at)) for at in articles], articles)
+    articles = {
+        position: Article(name=f"{position:04}", unit="pcs") for position in range(1, ITEMS_MAX + 3)
+    }
+    ranked = items([(position, sums_of(position)) for position in articles], articles)
     assert len(ranked.listed) == ITEMS_MAX
     assert (ranked.omitted, ranked.omitted_net) == (2, 1 + 2)
     assert ranked.listed[0]["netCents"] == ITEMS_MAX + 2

@@ -19,7 +19,7 @@ from controlplane.figures.local_time import (
     intervals,
     offsets,
 )
-from tests.unit.controlplane.figures.merchants import NOWS, ZONES
+from tests.unit.controlplane.figures.merchants import CURRENT_TIMES, ZONES
 
 VALID_ZONES = [zone for zone in ZONES if zone is not None and not zone.startswith("Mars")]
 
@@ -58,7 +58,7 @@ def test_a_local_day_can_consist_of_two_intervals() -> None:
 
 @given(
     zone=st.sampled_from(VALID_ZONES),
-    near=st.sampled_from(NOWS),
+    near=st.sampled_from(CURRENT_TIMES),
     minutes=st.integers(-3 * 1440, 3 * 1440),
     first=st.integers(-3, 3),
     days=st.integers(0, 3),
@@ -75,7 +75,7 @@ def test_the_intervals_of_days_contain_exactly_the_timestamps_with_these_local_d
     assert list(result) == sorted(result)
 
 
-@given(zone=st.sampled_from(VALID_ZONES), near=st.sampled_from(NOWS))
+@given(zone=st.sampled_from(VALID_ZONES), near=st.sampled_from(CURRENT_TIMES))
 def test_intervals_of_constant_utc_offset_cover_the_period(zone: str, near: datetime) -> None:
     pieces = offsets(ZoneInfo(zone), near - timedelta(days=200), near)
     assert pieces[0][0] == near - timedelta(days=200)

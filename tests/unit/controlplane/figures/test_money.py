@@ -75,7 +75,7 @@ def test_quantities_are_converted_to_thousandths_and_pieces() -> None:
     assert pieces(375, 3) == 1
 
 
-def test_shares_of_zero_are_none() -> None:
+def test_a_percentage_or_ratio_to_zero_is_none() -> None:
     assert percent(1, 0) is None
     assert ratio(1, 0) is None
     assert percent(1, 4) == 25.0

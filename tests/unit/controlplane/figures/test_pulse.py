@@ -16,15 +16,22 @@ from controlplane.operation.context import RequestContext
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.unit.controlplane.figures.merchants import ORGANIZATION, Merchant, merchants, write
-from tests.unit.controlplane.figures.recount import Json, Recount, Venue, share
-from tests.unit.controlplane.figures.test_recount import CALLER, MERCHANTS, PHASES, Undo, empty
+from tests.unit.controlplane.figures.recount import Json, Recount, Venue, share_percent
+from tests.unit.controlplane.figures.test_recount import (
+    CALLER,
+    MERCHANTS,
+    PHASES,
+    Undo,
+    empty_database,
+)
 
-__all__ = ["empty"]
+__all__ = ["empty_database"]
 
 
 def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
     recount: Recount, venue: Venue, now: datetime
 ) -> Json:
+    """Return the pulse of a location that follows from docs/figures.md."""
     local = now.astimezone(venue.zone)
     today = local.date()
     movements: list[tuple[str, datetime, int, bool]] = []
@@ -48,17 +55,16 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
     orders: dict[tuple[int, int], int] = defaultdict(int)
     today_points: dict[tuple[str, int], int] = defaultdict(int)
     yesterday: dict[str, int] = defaultdict(int)
-    recent = set()
+    recent_currencies = set()
     for currency, at, amount, is_sale in movements:
         local_time = at.astimezone(venue.zone)
         hours[currency, local_time.date(), local_time.hour] += amount
         age = (today - local_time.date()).days
         if is_sale and 1 <= age <= 28:
             orders[local_time.isoweekday(), local_time.hour] += 1
-        # A currency is listed even if all its sales of today have times after ``now``. No figure
-        # includes these sales.
+        # Sales later than ``now`` count in no figure, but their currency is listed.
         if age in {0, 1}:
-            recent.add(currency)
+            recent_currencies.add(currency)
         if age == 0 and (
             local_time.hour < local.hour or (local_time.hour == local.hour and at <= now)
         ):
@@ -66,9 +72,9 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
         if age == 1 and local_time.time() <= local.time():
             yesterday[currency] += amount
     currencies = []
-    for currency in sorted({venue.currency, *recent}):
+    for currency in sorted({venue.currency, *recent_currencies}):
         today_cents = sum(today_points[currency, hour] for hour in range(24))
-        best: list[int] = []
+        best: list[int] = []  # hourly sums of the best of the last four days with today's weekday
         for weeks in range(1, 5):
             day = today - timedelta(days=7 * weeks)
             points = [hours[currency, day, hour] for hour in range(24)]
@@ -82,7 +88,7 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
             "complete": complete,
             "comparisonComplete": complete
             and (currency, today - timedelta(days=1)) not in incomplete,
-            "deltaPercent": share(today_cents - yesterday[currency], yesterday[currency]),
+            "deltaPercent": share_percent(today_cents - yesterday[currency], yesterday[currency]),
             "points": [{"cents": today_points[currency, hour]} for hour in range(local.hour + 1)],
             "peakPoints": [{"cents": cents} for cents in best],
         })  # fmt: skip
@@ -100,7 +106,7 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
 
 @settings(max_examples=MERCHANTS, phases=PHASES, suppress_health_check=list(HealthCheck))
 @given(merchant=merchants)
-def test_a_pulse_equals_a_recount(empty: Database, merchant: Merchant) -> None:
+def test_a_pulse_equals_a_recount(empty_database: Database, merchant: Merchant) -> None:
     def work(session: Session) -> None:
         write(session, merchant)
         recount = Recount(session, ORGANIZATION, merchant.now)
@@ -113,4 +119,4 @@ def test_a_pulse_equals_a_recount(empty: Database, merchant: Merchant) -> None:
         raise Undo
 
     with pytest.raises(Undo):
-        empty.write(work)
+        empty_database.write(work)

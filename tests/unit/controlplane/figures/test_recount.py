@@ -46,7 +46,7 @@ class Undo(Exception):
     """Ends a transaction without a change, so that the next merchant finds an empty database."""
 
 
-def ask(session: Session, merchant: Merchant, path: str, body: dict[str, Any]) -> Any:
+def call_operation(session: Session, merchant: Merchant, path: str, body: dict[str, Any]) -> Any:
     operation = OPERATIONS[path]
     context = RequestContext(session, CALLER, merchant.now, Settings())
     content = json.dumps(body).encode()
@@ -57,23 +57,30 @@ def without_intervals(windows: list[Json]) -> list[Json]:
     return [{name: each[name] for name in each if name != "intervals"} for each in windows]
 
 
-def check(session: Session, merchant: Merchant, query: Query) -> None:
+def check_figures(session: Session, merchant: Merchant, query: Query) -> None:
     write(session, merchant)
     recount = Recount(session, ORGANIZATION, merchant.now)
     ids = [each.id for each in recount.venues]
-    location_ids = ids if query.is_all else [query.body()["locationId"]]
+    location_ids = ids if query.is_for_all_locations else [query.body()["locationId"]]
     days = recount.days(location_ids, query.period, query.first, query.last)
     previous_days = recount.previous(days)
     _check_dashboard(
-        ask(session, merchant, routes.DASHBOARD, query.body()), recount, days, previous_days
+        call_operation(session, merchant, routes.DASHBOARD, query.body()),
+        recount,
+        days,
+        previous_days,
     )
     _check_summary(
-        ask(session, merchant, routes.FINANCIAL_SUMMARY, query.body()), recount, days, previous_days
+        call_operation(session, merchant, routes.FINANCIAL_SUMMARY, query.body()),
+        recount,
+        days,
+        previous_days,
     )
     _check_deprecated_operations(
-        lambda path, body: ask(session, merchant, path, body), query, recount, days
+        lambda path, body: call_operation(session, merchant, path, body), query, recount, days
     )
-    assert set(rebuild(session).values()) == {0}
+    wrong_rows = rebuild(session)
+    assert set(wrong_rows.values()) == {0}
 
 
 def _check_dashboard(reply: Json, recount: Recount, days: Any, previous_days: Any) -> None:
@@ -169,19 +176,21 @@ def in_order(buckets: list[Json]) -> list[Json]:
 
 @settings(max_examples=MERCHANTS, phases=PHASES, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), merchant=merchants)
-def test_figures_equal_a_recount(empty: Database, data: st.DataObject, merchant: Merchant) -> None:
-    request = data.draw(queries(merchant))
+def test_figures_equal_a_recount(
+    empty_database: Database, data: st.DataObject, merchant: Merchant
+) -> None:
+    query = data.draw(queries(merchant))
 
     def work(session: Session) -> None:
-        check(session, merchant, request)
+        check_figures(session, merchant, query)
         raise Undo
 
     with pytest.raises(Undo):
-        empty.write(work)
+        empty_database.write(work)
 
 
 @pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """An empty database. Each test undoes its changes with `Undo`."""
     database = Database(str(tmp_path_factory.mktemp("figures") / "figures.db"))
     yield database

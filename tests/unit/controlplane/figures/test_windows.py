@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from controlplane.figures.local_time import clock_of, date_of, day_of
 from controlplane.figures.windows import Days, PeriodError, PeriodQuery, period_days
 
-NOW = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)
+NOW = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)  # 31 October in New York
 
 
 def first_and_last(zone: str, **query: Any) -> tuple[date, date]:

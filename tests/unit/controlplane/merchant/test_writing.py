@@ -35,7 +35,7 @@ PAYMENT = NewPayment(None, "other", 1000)
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def merchant_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """A database with the sales of a generated merchant at two locations."""
     database = Database(str(tmp_path_factory.mktemp("merchant") / "service.db"))
     plan = Plan(locations=2, days=45, sales_per_day=8, goods=6, until=NOW.date(), is_awkward=True)
@@ -45,18 +45,18 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 
 @pytest.fixture
-def session(loaded: Database) -> Iterator[Session]:
+def session(merchant_database: Database) -> Iterator[Session]:
     """A session whose changes are undone after the test.
 
-    `Database.read` returns the session after it has closed it. The fixture then begins a new
-    transaction in this session, because a transaction of `Database.read` cannot write.
+    The fixture uses a session that `Database.read` has closed, and begins a new transaction in it,
+    because a transaction of `Database.read` cannot write.
     """
-    with loaded.read(lambda session: session) as opened, opened.begin():
+    with merchant_database.read(lambda session: session) as opened, opened.begin():
         yield opened
         opened.rollback()
 
 
-def sale(**changes: Any) -> NewSale:
+def new_sale(**changes: Any) -> NewSale:
     values: dict[str, Any] = {
         "id": uuid.uuid4(), "organization_id": "org-0001", "location": 1, "point_of_sale": 1,
         "employee": None, "number": "1", "ticket_number": "1", "initiated_at": NOW,
@@ -68,7 +68,7 @@ def sale(**changes: Any) -> NewSale:
 
 def test_the_tax_of_a_line_is_calculated_after_the_discount_of_the_sale() -> None:
     lines = [NewLine(SoldArticle(1, "pcs", 0, 25_000), 1, price) for price in (1000, 3000)]
-    rows = line_rows(sale(lines=lines, discount=400))
+    rows = line_rows(new_sale(lines=lines, discount=400))
     assert [(row.total, row.share, row.tax) for row in rows] == [(1000, 100, 180), (3000, 300, 540)]
 
 
@@ -86,11 +86,13 @@ def test_the_tax_of_a_line_is_calculated_after_the_discount_of_the_sale() -> Non
 )
 def test_an_inconsistent_sale_is_refused(session: Session, changes: dict[str, Any]) -> None:
     with pytest.raises(SaleError):
-        add_sale(session, sale(**changes), NOW)
+        add_sale(session, new_sale(**changes), NOW)
 
 
-def test_refunds_above_the_paid_amount_are_refused(session: Session) -> None:
-    position = add_sale(session, sale(), NOW)
+def test_a_refund_above_the_paid_amount_or_different_from_its_lines_is_refused(
+    session: Session,
+) -> None:
+    position = add_sale(session, new_sale(), NOW)
     refund = NewRefund(
         id=uuid.uuid4(), sale=position, refunded_at=NOW, goods=600, payment=PAYMENT,
         lines=(NewRefundLine(1, 1, 600),),
@@ -103,7 +105,7 @@ def test_refunds_above_the_paid_amount_are_refused(session: Session) -> None:
 
 
 def test_a_refund_of_an_unresolved_order_is_refused(session: Session) -> None:
-    position = add_sale(session, sale(status="unknown", lines=None, total=500), NOW)
+    position = add_sale(session, new_sale(status="unknown", lines=None, total=500), NOW)
     refund = NewRefund(id=uuid.uuid4(), sale=position, refunded_at=NOW, goods=1, payment=PAYMENT)
     with pytest.raises(SaleError, match="only a completed sale"):
         add_refund(session, refund, NOW)
@@ -111,7 +113,7 @@ def test_a_refund_of_an_unresolved_order_is_refused(session: Session) -> None:
 
 def test_a_refund_counts_as_a_change_of_its_sale(session: Session) -> None:
     later = NOW + timedelta(hours=1)
-    position = add_sale(session, sale(), NOW)
+    position = add_sale(session, new_sale(), NOW)
     refund = NewRefund(id=uuid.uuid4(), sale=position, refunded_at=later, goods=1, payment=PAYMENT)
     add_refund(session, refund, later)
     result = session.scalars(select(Sale).where(Sale.position == position)).one()
@@ -145,6 +147,7 @@ def test_a_changed_zone_changes_the_local_hour_of_every_row(
 )
 def test_a_rebuild_counts_and_fixes_wrong_rows(session: Session, damage: str) -> None:
     count = cast("CursorResult[Any]", session.execute(text(damage))).rowcount
-    assert sum(rebuild(session).values()) == count > 0
+    assert count > 0
+    assert sum(rebuild(session).values()) == count
     assert set(rebuild(session).values()) == {0}
     assert set(rebuild(session, 1).values()) == {0}

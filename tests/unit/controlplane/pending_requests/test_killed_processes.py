@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.medium,
     pytest.mark.skipif(sys.platform == "win32", reason="the test sends SIGKILL"),
 ]
-WITHIN_S = 300
+TIMEOUT_S = 300
 KILLS = amount(medium=1, large=6)
 
 
@@ -61,7 +61,7 @@ async def call_random_process(
         return False
 
 
-async def take_and_answer(device: SimulatedDevice) -> bool:
+async def answer_commands(device: SimulatedDevice) -> bool:
     """Send a heartbeat. Then acknowledge each waiting command and submit its report."""
     if (await device.heartbeat()).status_code != 200:
         return False
@@ -83,7 +83,7 @@ async def test_a_pending_request_leads_to_one_report_despite_killed_processes(
     file = str(tmp_path / "service.db")
     key = write_key(file)
     async with (
-        asyncio.timeout(WITHIN_S),
+        asyncio.timeout(TIMEOUT_S),
         two_processes(file) as processes,
         httpx2.AsyncClient(base_url=processes[0].url, timeout=60) as http,
     ):
@@ -94,26 +94,27 @@ async def test_a_pending_request_leads_to_one_report_despite_killed_processes(
         assert reply.status_code == 200, reply.text
         for _ in range(KILLS):
             await call_random_process(processes, device, send_heartbeat)
-            victim = random.randrange(len(processes))
-            kill(processes[victim])
-            processes[victim] = start_service(file)
-        while not await reports(processes, device):
-            await call_random_process(processes, device, take_and_answer)
+            index = random.randrange(len(processes))
+            kill(processes[index])
+            processes[index] = start_service(file)
+        while not await list_reports(processes, device):
+            await call_random_process(processes, device, answer_commands)
+        while state_of_pending_request(file) != "done":
+            await call_random_process(processes, device, answer_commands)
         # A completed pending request creates no more requests.
-        while state_of_pending(file) != "done":
-            await call_random_process(processes, device, take_and_answer)
         for _ in range(10):
-            await call_random_process(processes, device, take_and_answer)
-        result = await reports(processes, device)
+            await call_random_process(processes, device, answer_commands)
+        result = await list_reports(processes, device)
         assert len(result) == 1
 
 
-def state_of_pending(file: str) -> str:
+def state_of_pending_request(file: str) -> str:
     with closing(Database(file, connections=1)) as database:
         return database.read(lambda session: session.scalars(select(PendingRequest.state)).one())
 
 
-async def reports(processes: list[Process], device: SimulatedDevice) -> list[str]:
+async def list_reports(processes: list[Process], device: SimulatedDevice) -> list[str]:
+    """Return the ids of the reports, or an empty list if the process does not reply."""
     results: list[str] = []
 
     async def work(device: SimulatedDevice) -> bool:

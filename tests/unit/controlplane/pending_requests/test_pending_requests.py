@@ -35,7 +35,7 @@ def until(service: RunningService, days: float) -> str:
     return (service.clock() + timedelta(days=days)).isoformat()
 
 
-async def row_of(service: RunningService, device: SimulatedDevice) -> dict[str, Any]:
+async def overview_row(service: RunningService, device: SimulatedDevice) -> dict[str, Any]:
     rows = (await call(service, "overview")).json()["devices"]
     return next(row for row in rows if row["device"]["instanceId"] == device.instance_id)
 
@@ -58,7 +58,7 @@ async def test_a_pending_request_creates_one_request_when_the_device_is_online(
     assert (reply["created"], reply["existing"], reply["refused"]) == (1, 0, 0)
     await poll_changes(service.core)
     assert await requests_of(device) == []
-    (pending,) = (await row_of(service, device))["pendingRequests"]
+    (pending,) = (await overview_row(service, device))["pendingRequests"]
     assert (pending["kind"], pending["id"], pending["requestedBy"]) == (
         "network",
         reply["pendingRequests"][0],
@@ -70,7 +70,7 @@ async def test_a_pending_request_creates_one_request_when_the_device_is_online(
         await poll_changes(service.core)
     (request,) = await requests_of(device)
     assert (request["kind"], request["status"]) == ("network", "queued")
-    assert (await row_of(service, device))["pendingRequests"] == []
+    assert (await overview_row(service, device))["pendingRequests"] == []
     (command,) = await device.commands()
     assert (await device.submit(requestId=command["requestId"])).status_code == 200
     service.clock.advance(60)
@@ -84,10 +84,10 @@ async def test_a_request_that_the_device_never_received_is_dispatched_again(
 ) -> None:
     device = await offline_device(service)
     await create_pending(service, instanceIds=[device.instance_id])
-    for turn in range(1, 4):  # each time, the request expires before the device receives it
+    for number in range(1, 4):  # each request expires before the device receives it
         await device.heartbeat()
         await poll_changes(service.core)
-        assert len(await requests_of(device)) == turn
+        assert len(await requests_of(device)) == number
         service.clock.advance(service.core.settings.request_ttl_s + 1)
         await poll_changes(service.core)
     await device.heartbeat()
@@ -116,7 +116,7 @@ async def test_the_report_of_an_open_request_completes_a_pending_request_of_the_
     await device.submit(requestId=request_id)
     await poll_changes(service.core)
     assert [request["id"] for request in await requests_of(device)] == [request_id]
-    assert (await row_of(service, device))["pendingRequests"] == []
+    assert (await overview_row(service, device))["pendingRequests"] == []
 
 
 async def test_a_pending_request_expires_on_its_date(service: RunningService) -> None:
@@ -126,7 +126,7 @@ async def test_a_pending_request_expires_on_its_date(service: RunningService) ->
     await device.heartbeat()
     await poll_changes(service.core)
     assert await requests_of(device) == []
-    assert (await row_of(service, device))["pendingRequests"] == []
+    assert (await overview_row(service, device))["pendingRequests"] == []
 
 
 async def test_a_pending_request_can_be_cancelled(service: RunningService) -> None:
@@ -157,10 +157,10 @@ async def test_revoking_the_device_or_the_key_ends_a_pending_request(
     await poll_changes(service.core)
     assert await requests_of(device) == []
     assert await requests_of(other) == []
-    assert (await row_of(service, other))["pendingRequests"] == []
+    assert (await overview_row(service, other))["pendingRequests"] == []
 
 
-async def test_each_device_has_one_pending_request_and_a_repeated_one_extends_it(
+async def test_repeating_a_pending_request_only_extends_it(
     service: RunningService,
 ) -> None:
     await offline_device(service)
@@ -169,7 +169,7 @@ async def test_each_device_has_one_pending_request_and_a_repeated_one_extends_it
     assert (await create_pending(service, location="loc-0002"))["created"] == 1
     reply = await create_pending(service, all=True, days=5)
     assert (reply["created"], reply["existing"]) == (1, 1)
-    (pending,) = (await row_of(service, other_device))["pendingRequests"]
+    (pending,) = (await overview_row(service, other_device))["pendingRequests"]
     assert pending["until"].startswith(reply["until"][:19])  # up to the seconds
 
 
@@ -201,8 +201,8 @@ async def test_creating_and_cancelling_need_a_key_with_write_grant_for_the_locat
     body = {"kind": "network", "until": until(service, 1), "instanceIds": [device.instance_id]}
     reader = service.make_key(can_write=False)
     other_location = service.make_key(locations=["loc-0002"])
-    stranger = service.make_key(organization_id="org-0002")
-    for key, status in ((reader, 403), (other_location, 403), (stranger, 404)):
+    other_organization = service.make_key(organization_id="org-0002")
+    for key, status in ((reader, 403), (other_location, 403), (other_organization, 404)):
         assert (await call(service, "pending-requests", key, **body)).status_code == status
         cancelled = await call(
             service, "pending-requests/cancel", key, pendingRequestId=reply["pendingRequests"][0]
@@ -212,7 +212,7 @@ async def test_creating_and_cancelling_need_a_key_with_write_grant_for_the_locat
     assert (
         await call(service, "pending-requests", other_location, **location_body)
     ).status_code == 403
-    assert (await call(service, "pending-requests", stranger, **location_body)).json()[
+    assert (await call(service, "pending-requests", other_organization, **location_body)).json()[
         "created"
     ] == 0
 
@@ -256,6 +256,7 @@ class TestLimits:
         await create_pending(service, kind="application", instanceIds=ids[:1])
         await devices[0].heartbeat()
         await poll_changes(service.core)
+        # A device has at most one open request, so the other pending request waits.
         (first,) = await requests_of(devices[0])
         await devices[0].submit(requestId=first["id"], kind=first["kind"])
         await poll_changes(service.core)
@@ -283,5 +284,5 @@ async def test_a_pending_request_of_a_signed_in_user_shows_the_name_of_the_user(
     await browser.sign_in()
     body = {"kind": "network", "until": until(service, 3), "instanceIds": [device.instance_id]}
     assert (await browser.post("/console/api/pending-requests", body)).status_code == 200
-    (pending,) = (await row_of(service, device))["pendingRequests"]
+    (pending,) = (await overview_row(service, device))["pendingRequests"]
     assert pending["requestedBy"] == "Ada"

@@ -1,1 +1,1 @@
-"""Tests of the permissions of every kind of credential. `table.py` defines the permissions."""
+"""Tests of the permissions of every kind of credential, which `permission_tables.py` defines."""

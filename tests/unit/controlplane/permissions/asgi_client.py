@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message
 from controlplane.storage.layout import Base
 
 TIMEOUT_S = 300
-JSON = (b"content-type", b"application/json")
+JSON_HEADER = (b"content-type", b"application/json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class HttpRequest:
     until: bytes = b""
 
 
-async def ask(app: ASGIApp, request: HttpRequest) -> tuple[int, str]:
+async def call_app(app: ASGIApp, request: HttpRequest) -> tuple[int, str]:
     """Call the ASGI application as an HTTP server does. Return the status and text of the reply."""
-    is_complete, status, chunks, is_sent = asyncio.Event(), 0, list[bytes](), False
+    is_disconnected, status, chunks, is_sent = asyncio.Event(), 0, list[bytes](), False
 
     async def receive() -> Message:
         nonlocal is_sent
         if is_sent:
-            await is_complete.wait()
+            await is_disconnected.wait()
             return {"type": "http.disconnect"}
         is_sent = True
         return {"type": "http.request", "body": request.body, "more_body": False}
@@ -49,7 +49,7 @@ async def ask(app: ASGIApp, request: HttpRequest) -> tuple[int, str]:
             return
         chunks.append(message.get("body", b""))
         if request.until and request.until in chunks[-1]:
-            is_complete.set()
+            is_disconnected.set()
 
     scope = {
         "type": "http",
@@ -63,7 +63,7 @@ async def ask(app: ASGIApp, request: HttpRequest) -> tuple[int, str]:
         "query_string": request.query.encode(),
         "headers": [
             (b"host", b"service"),
-            JSON,
+            JSON_HEADER,
             *((name.encode(), value.encode()) for name, value in request.headers.items()),
         ],
         "client": ("127.0.0.1", 1),
@@ -71,7 +71,7 @@ async def ask(app: ASGIApp, request: HttpRequest) -> tuple[int, str]:
     }
     async with asyncio.timeout(TIMEOUT_S):
         await app(scope, receive, send)
-    return status, b"".join(chunks).decode("utf-8-sig")
+    return status, b"".join(chunks).decode("utf-8-sig")  # CSV begins with a byte order mark
 
 
 def digest(session: Session) -> str:

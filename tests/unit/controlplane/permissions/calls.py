@@ -1,7 +1,6 @@
 """The calls that the permission tests make: at least one of every operation of the service.
 
-After an operation is added to the service, the tests fail until `rows.py` contains calls of this
-operation.
+The tests fail if an operation of the service has no calls in `call_tables.py`.
 """
 
 import json
@@ -16,7 +15,7 @@ from controlplane.retail import routes as retail
 from controlplane.retail.registry import OPERATIONS as RETAIL
 from controlplane.web.console_api import PREFIX as CONSOLE
 from controlplane.web.openapi.interfaces import AREAS
-from tests.unit.controlplane.permissions.rows import (
+from tests.unit.controlplane.permissions.call_tables import (
     ADMINISTRATION_READS,
     CONSOLE_CALLS,
     DEVICE_CALLS,
@@ -34,7 +33,7 @@ from tests.unit.controlplane.permissions.rows import (
     Body,
     Json,
     Mark,
-    figures_of,
+    location_body,
     location_of,
 )
 
@@ -62,14 +61,14 @@ class Call:
     """A call of an operation.
 
     Args:
-        operations: The row of ``table.OPERATIONS`` for this call.
-        rule: The row of ``table.LOCATIONS`` for this call.
+        operations: The row of ``permission_tables.OPERATIONS`` for this call.
+        rule: The row of ``permission_tables.LOCATIONS`` for this call.
         path: The path. For GET, values of ``body`` replace the placeholders in the path, and
             arguments whose name begins with ``?`` are the query string.
         body: Returns the arguments of the call for a target: the own location, another location of
-            the organization, or a foreign one (``table.TARGETS``).
-        mark: Only for a list: returns what the reply contains if it lists the object of the target,
-            for example the object's id.
+            the organization, or a foreign one (``permission_tables.TARGETS``).
+        mark: For a call that returns a list: returns text that the reply contains if it lists the
+            object of the target, for example the object's id.
         tool: For a tool of the agent protocol: its name.
         is_stream: Whether the reply is a stream of events, which does not end by itself.
         writes: Whether the call may change the database.
@@ -93,7 +92,7 @@ FACADE_CALLS: Final = {
 
 
 def all_calls() -> Iterator[Call]:
-    """Return every call of every operation. Fails for an operation without calls in `rows.py`."""
+    """Return every call of every operation."""
     yield from _facade_calls()
     yield from _figure_lists()
     for path, rows in CONSOLE_CALLS.items():
@@ -145,7 +144,7 @@ def _facade_calls() -> Iterator[Call]:
             access = "writes" if operation.writes else "reads"
             if area.name in {"analytics", "reports"}:
                 yield Call(
-                    operation.name, "figures", LOCATION_WITH_SALES, operation.path, figures_of()
+                    operation.name, "figures", LOCATION_WITH_SALES, operation.path, location_body()
                 )
                 continue
             kind = next(name for name, group in FACADE_CALLS.items() if operation.path in group)
@@ -162,14 +161,14 @@ def _facade_calls() -> Iterator[Call]:
 
 
 def _figure_lists() -> Iterator[Call]:
-    everywhere, path = figures_of(locationMode="all"), figures.FINANCIAL_SUMMARY
-    yield Call("financialSummary of all", "figures", LOCATION_WITH_SALES, path, everywhere)
+    all_locations, path = location_body(locationMode="all"), figures.FINANCIAL_SUMMARY
+    yield Call("financialSummary of all", "figures", LOCATION_WITH_SALES, path, all_locations)
     yield Call(
         "financialSummary lists",
         "figures",
         LIST,
         path,
-        lambda c, _t: everywhere(c, "own"),
+        lambda c, _t: all_locations(c, "own"),
         location_of,
     )
 

@@ -19,8 +19,13 @@ from controlplane.accounts.passwords import hasher
 from controlplane.retail.credentials import clients, signing_keys
 from controlplane.storage.account_tables import Role
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD
-from tests.unit.controlplane.permissions.table import TARGETS, Target
-from tests.unit.controlplane.permissions.world import ORGANIZATION_AT, Bound, Enroller, Spot
+from tests.unit.controlplane.permissions.organizations import (
+    ORGANIZATION_AT,
+    EnrolledDevice,
+    Enroller,
+    LocationObjects,
+)
+from tests.unit.controlplane.permissions.permission_tables import TARGETS, Target
 
 ROLES: Final[tuple[Role, ...]] = ("owner", "manager", "viewer")
 ORIGIN: Final = "http://service"
@@ -31,7 +36,7 @@ Headers = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Belongings:
+class UserObjects:
     """The ids of a user, and of a session, key, grant and invitation that this user can end."""
 
     user_id: UUID
@@ -47,7 +52,7 @@ class Credential:
     """A credential, and the objects that belong to it.
 
     Args:
-        column: The column of ``table.OPERATIONS`` for this credential.
+        column: The column of ``permission_tables.OPERATIONS`` for this credential.
         is_restricted: Whether the credential is restricted to one location.
         key_id: The id of the API key or session; None for other kinds of credential.
         owned: For a session: the objects that its user can end; None for other kinds of credential.
@@ -59,25 +64,25 @@ class Credential:
     headers: Headers
     is_restricted: bool = False
     key_id: UUID | None = None
-    owned: Belongings | None = None
-    devices: Mapping[Target, Bound] = field(default_factory=dict)
+    owned: UserObjects | None = None
+    devices: Mapping[Target, EnrolledDevice] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class CredentialMaker:
     """Creates users, credentials, and the objects that belong to them.
 
     Methods with the parameter ``ago`` create a session, grant or access token that is this old.
     """
 
     session: Session
-    spots: Mapping[Target, Spot]
+    objects_by_target: Mapping[Target, LocationObjects]
     enroller: Enroller
     now: datetime
 
     @property
     def own_location(self) -> Sequence[str]:
-        return (self.spots["own"].location_id,)
+        return (self.objects_by_target["own"].location_id,)
 
     def add_user(
         self, role: Role, locations: Sequence[str] = (), organization: str = DEFAULT_ORGANIZATION
@@ -99,6 +104,7 @@ class Maker:
         owner: UUID | None = None,
         organization: str = DEFAULT_ORGANIZATION,
     ) -> tuple[UUID, Headers]:
+        """Create an API key. Return its id, and the headers that contain the key."""
         key = key_store.new_key(name="test", locations=locations)
         key_store.add_keys(
             self.session, [key], can_write=can_write, organization_id=organization,
@@ -109,6 +115,7 @@ class Maker:
     def sign_in(
         self, user: UUID, organization: str = DEFAULT_ORGANIZATION, ago: timedelta = timedelta()
     ) -> tuple[UUID, str]:
+        """Create a session. Return its id and its token."""
         return sessions.create(
             self.session, user_id=user, organization_id=organization, user_agent="",
             address="127.0.0.1", now=self.now - ago,
@@ -150,8 +157,8 @@ class Maker:
         )  # fmt: skip
         return row.id
 
-    def belongings(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> Belongings:
-        return Belongings(
+    def user_objects(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> UserObjects:
+        return UserObjects(
             user,
             self.invitation(user, organization),
             self.sign_in(user, organization)[0],
@@ -159,15 +166,15 @@ class Maker:
             self.grant(user, organization)[0],
         )
 
-    def devices(self, key_id: UUID) -> Mapping[Target, Bound]:
+    def devices(self, key_id: UUID) -> Mapping[Target, EnrolledDevice]:
         """Enrol a device for each target with one key, in the order of ``TARGETS``.
 
         The order matters, because the operation `current` returns the newest device of the key that
         the caller has access to.
         """
         return {
-            target: self.enroller.bound(
-                key_id, ORGANIZATION_AT[target], self.spots[target].location_id
+            target: self.enroller.enroll_device(
+                key_id, ORGANIZATION_AT[target], self.objects_by_target[target].location_id
             )
             for target in TARGETS
         }
@@ -181,16 +188,16 @@ def cookie(token: str) -> Headers:
     return {"cookie": f"venue.session_token={token}", "origin": ORIGIN}
 
 
-def strangers(maker: Maker) -> Mapping[Target, Belongings]:
+def objects_of_other_users(maker: CredentialMaker) -> Mapping[Target, UserObjects]:
     """Return for each target the objects of a user who has none of the tested credentials."""
-    results: dict[Target, Belongings] = {}
+    results: dict[Target, UserObjects] = {}
     for target in TARGETS:
         user = maker.add_user("owner", organization=ORGANIZATION_AT[target])
-        results[target] = maker.belongings(user, ORGANIZATION_AT[target])
+        results[target] = maker.user_objects(user, ORGANIZATION_AT[target])
     return results
 
 
-def valid_credentials(maker: Maker) -> Iterator[Credential]:
+def valid_credentials(maker: CredentialMaker) -> Iterator[Credential]:
     """Return all valid credentials: every kind and role, unrestricted and for one location."""
     for can_write in (False, True):
         for locations in ((), maker.own_location):
@@ -209,7 +216,7 @@ def valid_credentials(maker: Maker) -> Iterator[Credential]:
 
 
 def _credentials_of_user(
-    maker: Maker, role: Role, locations: Sequence[str]
+    maker: CredentialMaker, role: Role, locations: Sequence[str]
 ) -> Iterator[Credential]:
     user, is_restricted = maker.add_user(role, locations), bool(locations)
     name = f"{role} of {len(locations)} locations"
@@ -222,11 +229,13 @@ def _credentials_of_user(
             grant = "key writes" if can_write else "key reads"
             column = "viewer's key writes" if (role, can_write) == ("viewer", True) else grant
             full_name = f"{name}, {grant}, {len(key_locations)} locations"
-            is_narrow = is_restricted or bool(key_locations)
-            yield _with_devices(maker, full_name, column, headers, key_id, is_restricted=is_narrow)
+            is_key_restricted = is_restricted or bool(key_locations)
+            yield _with_devices(
+                maker, full_name, column, headers, key_id, is_restricted=is_key_restricted
+            )
     session_id, token = maker.sign_in(user)
     column = f"{role}'s session"
-    owned = maker.belongings(user)
+    owned = maker.user_objects(user)
     yield _with_devices(
         maker,
         f"{name}, session",
@@ -241,25 +250,25 @@ def _credentials_of_user(
 
 
 def _with_devices(
-    maker: Maker, name: str, column: str, headers: Headers, key_id: UUID, **options: Any
+    maker: CredentialMaker, name: str, column: str, headers: Headers, key_id: UUID, **options: Any
 ) -> Credential:
     devices = maker.devices(key_id)
     return Credential(name, column, headers, key_id=key_id, devices=devices, **options)
 
 
-def invalid_credentials(maker: Maker) -> Iterator[Credential]:
+def invalid_credentials(maker: CredentialMaker) -> Iterator[Credential]:
     """Return all invalid credentials: absent, never issued, misused, revoked, ended or expired."""
-    headers_by_caller: dict[str, Headers] = {
+    headers_by_name: dict[str, Headers] = {
         "none": {},
         **_never_issued_or_misused(maker),
         **_credentials_of_removed_members(maker),
         **_ended_credentials(maker),
     }
-    for name, headers in headers_by_caller.items():
+    for name, headers in headers_by_name.items():
         yield Credential(name, NO_ACCESS, headers)
 
 
-def _never_issued_or_misused(maker: Maker) -> dict[str, Headers]:
+def _never_issued_or_misused(maker: CredentialMaker) -> dict[str, Headers]:
     """Return credentials that were never issued, and valid secrets sent as the wrong kind."""
     user = maker.add_user("owner")
     session_id, token = maker.sign_in(user)
@@ -284,7 +293,7 @@ def _never_issued_or_misused(maker: Maker) -> dict[str, Headers]:
     }
 
 
-def _ended_credentials(maker: Maker) -> dict[str, Headers]:
+def _ended_credentials(maker: CredentialMaker) -> dict[str, Headers]:
     """Return credentials that were valid, and are revoked, ended or expired."""
     session, now = maker.session, maker.now
     user = maker.add_user("owner")
@@ -314,15 +323,15 @@ def _ended_credentials(maker: Maker) -> dict[str, Headers]:
     }
 
 
-def _credentials_of_removed_members(maker: Maker) -> dict[str, Headers]:
+def _credentials_of_removed_members(maker: CredentialMaker) -> dict[str, Headers]:
     """Return credentials of two removed members.
 
     One of the two users is still a member of another organization.
     """
     headers: dict[str, Headers] = {}
-    for name in ("a member elsewhere", "a member nowhere"):
+    for name in ("removed member of two organizations", "removed member of one"):
         user = maker.add_user("owner")
-        if name == "a member elsewhere":
+        if name == "removed member of two organizations":
             users.set_membership(
                 maker.session, user, ORGANIZATION_AT["foreign"], role="owner", locations=(),
                 now=maker.now,

@@ -1,4 +1,4 @@
-"""Tests that each call with each credential has the result that `table.py` defines."""
+"""Tests that each call with each credential has the result that `permission_tables.py` defines."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,34 +17,35 @@ from controlplane.web.background import poll_changes
 from tests import sizes
 from tests.paths import ROOT
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
-from tests.unit.controlplane.permissions.asgi_client import HttpRequest, ask, digest
+from tests.unit.controlplane.permissions.asgi_client import HttpRequest, call_app, digest
+from tests.unit.controlplane.permissions.call_tables import PROFILE_LAST, CallContext
 from tests.unit.controlplane.permissions.calls import Call, all_calls, content_of, is_public
 from tests.unit.controlplane.permissions.credentials import (
-    Belongings,
     Credential,
-    Maker,
+    CredentialMaker,
+    UserObjects,
     invalid_credentials,
-    strangers,
+    objects_of_other_users,
     valid_credentials,
 )
-from tests.unit.controlplane.permissions.rows import PROFILE_LAST, Case
-from tests.unit.controlplane.permissions.table import (
+from tests.unit.controlplane.permissions.organizations import Enroller, make_organizations
+from tests.unit.controlplane.permissions.permission_tables import (
     COLUMNS,
     LOCATIONS,
     OPERATIONS,
     TARGETS,
     Target,
-    allowed,
-    at,
+    expected_at,
+    permission_of,
 )
-from tests.unit.controlplane.permissions.world import Enroller, make_world
 from tests.unit.controlplane.running_service import RunningService
 
 CELLS_MIN = sizes.amount(medium=600, large=6000)
-SHARE = sizes.amount(medium=10, large=1)
-"""In a medium run, each credential makes a tenth of the calls.
+"""A run that tests fewer cells fails."""
+SHARES = sizes.amount(medium=10, large=1)
+"""The number of shares of the calls. Each credential makes the calls of one share.
 
-Ten consecutive credentials together make all calls.
+As many consecutive credentials as there are shares make all calls.
 """
 
 
@@ -76,7 +77,7 @@ class Cell:
 
     @property
     def is_permitted(self) -> bool:
-        return self.expected in {"yes", "shown", "hidden"}
+        return self.expected in {"yes", "listed", "hidden"}
 
 
 def test_the_document_about_accounts_contains_the_permission_tables() -> None:
@@ -92,15 +93,15 @@ async def test_every_path_is_covered_or_public(service: RunningService) -> None:
     assert {path for path in served - called if not is_public(path)} == set()
 
 
-def _share(number: int) -> list[Call]:
-    """Return the calls for one credential.
+def _share_of_credential(number: int) -> list[Call]:
+    """Return the calls for the credential with this number.
 
     The calls of `PROFILE_LAST` depend on each other, so a credential makes all of them or none.
     """
     calls = list(all_calls())
     last = [call for call in calls if call.path in PROFILE_LAST]
     others = [call for call in calls if call.path not in PROFILE_LAST]
-    return others[number % SHARE :: SHARE] + (last if number % SHARE == 0 else [])
+    return others[number % SHARES :: SHARES] + (last if number % SHARES == 0 else [])
 
 
 @pytest.mark.medium
@@ -109,35 +110,35 @@ async def test_every_operation_and_credential_matches_the_permission_tables(
 ) -> None:
     database, settings, now = service.database, service.core.settings, service.clock()
     app = build_app(service.core)
-    spots = database.write(lambda session: make_world(session, settings, now))
+    objects_by_target = database.write(lambda session: make_organizations(session, settings, now))
 
-    def maker(session: Session) -> Maker:
-        return Maker(session, spots, Enroller(session, settings, now), now)
+    def maker(session: Session) -> CredentialMaker:
+        return CredentialMaker(session, objects_by_target, Enroller(session, settings, now), now)
 
     credentials = database.write(
         lambda session: [*valid_credentials(maker(session)), *invalid_credentials(maker(session))]
     )
-    others = database.write(lambda session: strangers(maker(session)))
+    others = database.write(lambda session: objects_of_other_users(maker(session)))
     assert {credential.column for credential in credentials} == set(COLUMNS)
     assert len({credential.name for credential in credentials}) == len(credentials)
     await poll_changes(service.core)  # the service uses cached keys only after a poll
     messages, cells = list[str](), 0
     for number, credential in enumerate(credentials):
-        credential_cells = list(_cells(credential, _share(number)))
+        credential_cells = list(_cells(credential, _share_of_credential(number)))
         cells += len(credential_cells)
         prepared = database.write(
             partial(_with_bodies, maker, credential, others, credential_cells)
         )
-        judge = Judge(app, credential)
+        checker = CallChecker(app, credential)
         before = database.read(digest)
         for cell, values, mark in prepared:
             if not (cell.call.writes and cell.is_permitted):
-                messages += await judge.mistakes(cell, values, mark)
+                messages += await checker.check(cell, values, mark)
         if database.read(digest) != before:
             messages.append(f"{credential.name}: a refused call or a read changed the database")
         for cell, values, mark in prepared:
             if cell.call.writes and cell.is_permitted:
-                messages += await judge.mistakes(cell, values, mark)
+                messages += await checker.check(cell, values, mark)
     assert not messages, f"{len(messages)} of {cells}\n" + "\n".join(messages[:60])
     assert cells >= CELLS_MIN
     assert now == service.clock()
@@ -151,45 +152,44 @@ def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
     """
     requests: set[tuple[str, str, str]] = set()
     for call in calls:
-        permission = allowed(call.operations, credential.column)
+        permission = permission_of(call.operations, credential.column)
         if permission == "401":
             if (request := (call.method, call.path, call.tool)) not in requests:
                 requests.add(request)
                 yield Cell(call, "own", permission)
             continue
         for target in TARGETS:
-            is_restricted = credential.is_restricted or permission == "as cut"
-            result_at_target = at(call.rule, target, is_restricted=is_restricted)
+            is_restricted = credential.is_restricted or permission == "as restricted"
+            result_at_target = expected_at(call.rule, target, is_restricted=is_restricted)
             if result_at_target != "–":
-                depends_on_target = permission in {"yes", "as cut"}
+                depends_on_target = permission in {"yes", "as restricted"}
                 yield Cell(call, target, result_at_target if depends_on_target else permission)
 
 
 def _with_bodies(
-    maker: Callable[[Session], Maker],
+    maker: Callable[[Session], CredentialMaker],
     credential: Credential,
-    others: Mapping[Target, Belongings],
+    others: Mapping[Target, UserObjects],
     cells: Sequence[Cell],
     session: Session,
 ) -> list[tuple[Cell, Any, str]]:
     """Return each cell with the arguments and the mark of its call.
 
-    A list contains the mark if it lists the object of the target. Calls that return no list have
-    the mark "".
+    The mark is "" for calls that return no list.
     """
-    case = Case(maker(session), credential, others)
+    context = CallContext(maker(session), credential, others)
     return [
         (
             cell,
-            cell.call.body(case, cell.target),
-            str(cell.call.mark(case, cell.target)) if cell.call.mark else "",
+            cell.call.body(context, cell.target),
+            str(cell.call.mark(context, cell.target)) if cell.call.mark else "",
         )
         for cell in cells
     ]
 
 
 @dataclass(slots=True)
-class Judge:
+class CallChecker:
     """Makes the calls of one credential, and compares the results with the tables.
 
     If several read calls are equal, only the first of them is made.
@@ -199,19 +199,19 @@ class Judge:
     credential: Credential
     replies: dict[tuple[str, bytes], tuple[int, str]] = field(default_factory=dict)
 
-    async def mistakes(self, cell: Cell, values: Any, mark: str) -> list[str]:
+    async def check(self, cell: Cell, values: Any, mark: str) -> list[str]:
         """Make a call. Return a message if the result is wrong; an empty list if it is right."""
         call = cell.call
         status, text = await self._reply(call, values)
         result = _outcome(call, status, text)
         expected = "refused" if call.tool and cell.expected in {"403", "404"} else cell.expected
-        if result == "yes" and expected in {"shown", "hidden"}:
+        if result == "yes" and expected in {"listed", "hidden"}:
             assert mark, call
-            result = "shown" if f'"{mark}"' in text else "hidden"
+            result = "listed" if f'"{mark}"' in text else "hidden"
         if result == expected:
             return []
         name = f"{self.credential.name}: {call.name} ({call.rule}, {cell.target})"
-        return [f"{name} is {result}, not {expected}: {text[:160]}"]
+        return [f"{name}: {result} instead of {expected}: {text[:160]}"]
 
     async def _reply(self, call: Call, values: Any) -> tuple[int, str]:
         path, query, content = content_of(call, values)
@@ -222,7 +222,7 @@ class Judge:
                 headers.pop("origin", None)  # only web pages send it, and web pages call no tools
             until = b"event: device" if call.is_stream else b""
             request = HttpRequest(call.method, path, query, headers, content, until)
-            self.replies[key] = await ask(self.app, request)
+            self.replies[key] = await call_app(self.app, request)
         return self.replies[key]
 
 

@@ -21,8 +21,8 @@ from controlplane.accounts.oauth.metadata import RESOURCE_PATH as AGENT_PROTOCOL
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.web.console_api import PREFIX
-from tests.unit.controlplane.permissions.credentials import Headers, Maker, bearer, cookie
-from tests.unit.controlplane.permissions.world import FOREIGN_ORGANIZATION, Enroller
+from tests.unit.controlplane.permissions.credentials import CredentialMaker, Headers, bearer, cookie
+from tests.unit.controlplane.permissions.organizations import FOREIGN_ORGANIZATION, Enroller
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import Process, start, stop
 
@@ -55,7 +55,7 @@ class MemberCalls:
     def __init__(self, http: httpx2.AsyncClient, instance_id: str) -> None:
         self._http = http
         self._changes_body = {"instanceIds": [instance_id]}
-        self._begun: list[asyncio.Event] = []
+        self._begin_events: list[asyncio.Event] = []
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
     def watch(self, name: str, credentials: Mapping[str, Headers]) -> None:
@@ -83,13 +83,13 @@ class MemberCalls:
     async def wait_until_begun(self) -> None:
         """Wait until every call was answered once, and every stream has begun."""
         async with asyncio.timeout(TIMEOUT_S):
-            waits = asyncio.gather(*(event.wait() for event in self._begun))
+            waits = asyncio.gather(*(event.wait() for event in self._begin_events))
             await asyncio.wait((waits, *self.tasks.values()), return_when=asyncio.FIRST_COMPLETED)
             assert waits.done(), [name for name, task in self.tasks.items() if task.done()]
 
     def _add(self, name: str, work: Any, path: str, body: Any, headers: Headers) -> None:
         has_begun = asyncio.Event()
-        self._begun.append(has_begun)
+        self._begin_events.append(has_begun)
         self.tasks[name] = asyncio.create_task(work(has_begun, path, body, headers), name=name)
 
     async def _call_until_refused(
@@ -149,7 +149,7 @@ async def _remove_and_watch(process: Process, database: Database, http: httpx2.A
 
 def _member(session: Session, process: Process, name: str) -> tuple[Any, dict[str, Headers]]:
     now = datetime.now(UTC)
-    maker = Maker(session, {}, Enroller(session, Settings(), now), now)
+    maker = CredentialMaker(session, {}, Enroller(session, Settings(), now), now)
     user = maker.add_user("owner")
     if name == "elsewhere":
         users.set_membership(

@@ -10,7 +10,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 
 async def read_contents(service: RunningService, key: str) -> list[list[Any]]:
-    """Return the lists that contain printers, or devices whose reports have the text "laser"."""
+    """Return the printers, and the devices whose reports have the text "laser" (two operations)."""
     results = []
     for call, body, field in (
         ("printers", {}, "printers"),

@@ -171,26 +171,26 @@ async def test_a_caller_without_access_to_a_device_cannot_replace_its_key(
     assert moved.status_code == 200
     device.api_key = service.make_key(locations=["loc-0001"])
     device.private_key = Ed25519PrivateKey.generate()
-    stolen = await device.enroll()
-    assert (stolen.status_code, stolen.json()["code"]) == (403, "foreign_location")
+    refused = await device.enroll()
+    assert (refused.status_code, refused.json()["code"]) == (403, "foreign_location")
 
 
 async def test_a_device_of_another_organization_is_hidden_and_does_not_prevent_enrolment(
     service: RunningService,
 ) -> None:
-    owner = await service.device().enrolled()
-    stranger = service.device(service.make_key(organization_id="org-0002"))
-    stranger.instance_id = owner.instance_id
+    device = await service.device().enrolled()
+    foreign_device = service.device(service.make_key(organization_id="org-0002"))
+    foreign_device.instance_id = device.instance_id
     for path in (routes.CREATE_REQUEST, routes.REVOKE, routes.DEVICE_DETAIL):
-        answer = await stranger.call(path, instanceId=owner.instance_id, **kind_for(path))
+        answer = await foreign_device.call(path, instanceId=device.instance_id, **kind_for(path))
         assert (answer.status_code, answer.json()["code"]) == (404, "device_not_found")
     # Two devices of different organizations can have the same id.
-    await stranger.enrolled()
-    assert stranger.binding_id != owner.binding_id
-    assert (await owner.enroll()).json()["bindingId"] == owner.binding_id
-    request_id = await stranger.create_request()
-    assert request_id not in [command["requestId"] for command in await owner.commands()]
-    assert request_id not in [request["id"] for request in (await owner.detail())["requests"]]
+    await foreign_device.enrolled()
+    assert foreign_device.binding_id != device.binding_id
+    assert (await device.enroll()).json()["bindingId"] == device.binding_id
+    request_id = await foreign_device.create_request()
+    assert request_id not in [command["requestId"] for command in await device.commands()]
+    assert request_id not in [request["id"] for request in (await device.detail())["requests"]]
 
 
 def kind_for(path: str) -> dict[str, str]:
@@ -285,16 +285,18 @@ async def test_concurrent_heartbeats_are_each_answered(service: RunningService) 
     Two devices are active, and one of them sends two heartbeats. The heartbeats of a revoked, an
     unknown and a foreign device are refused.
     """
-    alive, twice, revoked, unknown, foreign = [await service.device().enrolled() for _ in range(5)]
+    active, repeating, revoked, unknown, foreign = [
+        await service.device().enrolled() for _ in range(5)
+    ]
     await service.device().call(routes.REVOKE, instanceId=revoked.instance_id)
     unknown.binding_id = str(uuid.uuid4())
     foreign.api_key = service.make_key(organization_id="org-0002")
     service.clock.advance(60)
-    senders = (alive, twice, twice, revoked, unknown, foreign)
+    senders = (active, repeating, repeating, revoked, unknown, foreign)
     answers = await asyncio.gather(*(sender.heartbeat(foreground=True) for sender in senders))
     assert [answer.status_code for answer in answers] == [200, 200, 200, 409, 404, 404]
     assert answers[3].json()["code"] == "binding_revoked"
-    for device in (alive, twice):
+    for device in (active, repeating):
         record = (await device.detail())["device"]
         assert record["foreground"]
         assert record["lastSeenAt"] == answers[0].json()["lastSeenAt"]

@@ -95,10 +95,10 @@ def _fields(schema: dict[str, Any]) -> dict[str, Any]:
 async def refused_fields(service: RunningService, operation: str, body: dict[str, Any]) -> set[str]:
     """Call an operation. Return the top-level fields that its refusal names."""
     reply = await service.device().call(PREFIX + operation, **body)
-    text = reply.json() or {}
-    if text.get("code") != "validation_error":
+    reply_body = reply.json() or {}
+    if reply_body.get("code") != "validation_error":
         return set()
-    return {field.partition(".")[0] for field in text["errors"]}
+    return {field.partition(".")[0] for field in reply_body["errors"]}
 
 
 @pytest.mark.parametrize(("operation", "field"), FIELDS)

@@ -156,12 +156,12 @@ async def test_a_key_has_access_only_to_its_locations(service: RunningService) -
 
 async def test_devices_of_another_organization_return_404(service: RunningService) -> None:
     device = await service.device().enrolled()
-    stranger = service.device(service.make_key(organization_id="org-0002"))
-    assert (await stranger.call(routes.LIST_DEVICES)).json()["devices"] == []
+    foreign_device = service.device(service.make_key(organization_id="org-0002"))
+    assert (await foreign_device.call(routes.LIST_DEVICES)).json()["devices"] == []
     for refused in (
-        await stranger.call(routes.DEVICE_DETAIL, instanceId=device.instance_id),
-        await stranger.call(routes.REVOKE, instanceId=device.instance_id),
-        await stranger.call(routes.HEARTBEAT, bindingId=device.binding_id, foreground=False),
+        await foreign_device.call(routes.DEVICE_DETAIL, instanceId=device.instance_id),
+        await foreign_device.call(routes.REVOKE, instanceId=device.instance_id),
+        await foreign_device.call(routes.HEARTBEAT, bindingId=device.binding_id, foreground=False),
     ):
         assert refused.status_code == 404
 

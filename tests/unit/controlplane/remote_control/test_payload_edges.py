@@ -54,20 +54,20 @@ def _edges(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, str, 
     elif "enum" in schema:
         yield path, "enum", (schema["enum"][-1], "other")
     elif isinstance(value, dict):
-        yield from _of_object(schema, value, path)
+        yield from _edges_of_object(schema, value, path)
     elif isinstance(value, list) and value:
         if "maxItems" in schema:
-            most = schema["maxItems"]
-            yield path, "maxItems", (value[:1] * most, value[:1] * (most + 1))
+            highest = schema["maxItems"]
+            yield path, "maxItems", (value[:1] * highest, value[:1] * (highest + 1))
         yield from edges(schema["items"], value[0], (*path, 0))
     elif isinstance(value, str):
-        yield from _of_text(schema, path)
+        yield from _edges_of_text(schema, path)
     elif schema["type"] == "integer":
         yield path, "minimum", (schema["minimum"], schema["minimum"] - 1)
         yield path, "maximum", (schema["maximum"], schema["maximum"] + 1)
 
 
-def _of_object(
+def _edges_of_object(
     schema: Schema, value: dict[str, Any], path: Path
 ) -> Iterator[tuple[Path, str, Edge]]:
     for field, part in value.items():
@@ -77,12 +77,12 @@ def _of_object(
     yield (*path, "colour"), "closed", (..., 1)
 
 
-def _of_text(schema: Schema, path: Path) -> Iterator[tuple[Path, str, Edge]]:
-    most, least = schema["maxLength"], schema.get("minLength", 0)
+def _edges_of_text(schema: Schema, path: Path) -> Iterator[tuple[Path, str, Edge]]:
+    highest, lowest = schema["maxLength"], schema.get("minLength", 0)
     # The service counts UTF-16 code units, so each of these characters counts as two.
-    yield path, "maxLength", ("🖨" * (most // 2), "🖨" * (most // 2) + "x")
-    if least:
-        yield path, "minLength", ("x" * least, "x" * (least - 1))
+    yield path, "maxLength", ("🖨" * (highest // 2), "🖨" * (highest // 2) + "x")
+    if lowest:
+        yield path, "minLength", ("x" * lowest, "x" * (lowest - 1))
 
 
 def limits_in(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -31,6 +31,7 @@ async def test_null_is_refused_for_a_field_that_can_be_left_out(
 async def test_a_payload_that_does_not_fit_its_kind_is_refused(
     service: RunningService, report: Any
 ) -> None:
+    """An object with any field of a payload must be a complete payload."""
     device = await service.device().enrolled()
     refused = await device.submit(report, outcome="failed")
     assert (refused.status_code, refused.json()["code"]) == (400, "validation_error")
@@ -64,16 +65,16 @@ async def test_acknowledging_receipt_of_a_running_request_changes_nothing(
     assert await device.status_of(request) == "running"
 
 
-@pytest.mark.parametrize("is_swept", [False, True])
+@pytest.mark.parametrize("is_expiry_stored", [False, True])
 async def test_a_late_report_does_not_change_the_end_of_an_expired_request(
-    service: RunningService, is_swept: bool
+    service: RunningService, is_expiry_stored: bool
 ) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s + 60)
     (expired,) = (await device.detail())["requests"]
     assert expired["finishedAt"] == expired["expiresAt"]
-    if is_swept:
+    if is_expiry_stored:
         service.database.write(lambda session: sweep(session, service.clock()))
     service.clock.advance(60)
     await device.submit(NETWORK, requestId=request)

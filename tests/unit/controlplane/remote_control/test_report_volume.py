@@ -23,11 +23,12 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 SIZE = len(json.dumps(REPORT, separators=(",", ":"), ensure_ascii=False).encode()) + ROW_BYTES
+"""The number of bytes that ``REPORT`` counts."""
 DAY_S = 86_400
 MINUTES_A_DAY = 24 * 60
 
 
-class TestDevice:
+class TestDeviceLimit:
     @pytest.fixture
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, refusal_delay_s=0, device_report_bytes=2 * SIZE)
@@ -40,14 +41,14 @@ class TestDevice:
             assert (await device.submit(REPORT)).status_code == 200
         request_id = await device.create_request()
         await device.acknowledge(request_id, "running")
-        late = {"reportId": str(uuid.uuid4()), "requestId": request_id}
-        refused = await device.submit(REPORT, **late)
+        ids = {"reportId": str(uuid.uuid4()), "requestId": request_id}
+        refused = await device.submit(REPORT, **ids)
         assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
         assert refused.json()["detail"].startswith("this device has sent its ")
         assert await device.status_of(request_id) == "running"
         assert (await other.submit(REPORT)).status_code == 200
         service.clock.advance(DAY_S)
-        assert (await device.submit(REPORT, **late)).status_code == 200
+        assert (await device.submit(REPORT, **ids)).status_code == 200
         assert await device.status_of(request_id) == "completed"
 
     async def test_the_agent_accepts_the_wait_that_the_refusal_requires(
@@ -62,7 +63,7 @@ class TestDevice:
         assert 0 < error.retry_after_s <= RETRY_AFTER_MAX_S
 
     async def test_the_wait_ends_soon_after_midnight(self, service: RunningService) -> None:
-        service.clock.advance(DAY_S / 2 - 60)
+        service.clock.advance(DAY_S / 2 - 60)  # from noon to one minute before midnight
         device = await service.device().enrolled()
         replies = [await device.submit(REPORT) for _ in range(3)]
         assert 60 <= int(replies[-1].headers["retry-after"]) <= 120
@@ -97,7 +98,7 @@ class TestDevice:
         assert (await device.submit(REPORT)).status_code == 429
 
 
-class TestOrganization:
+class TestOrganizationLimit:
     @pytest.fixture
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, refusal_delay_s=0, organization_report_bytes=3 * SIZE)

@@ -200,6 +200,7 @@ async def test_a_value_that_cannot_be_stored_is_refused(
 ) -> None:
     device = await service.device().enrolled()
     fields = {"bindingId": device.binding_id, "reportId": str(uuid.uuid4()), "kind": "network"}
+    # json.dumps() cannot write the number 1e999.
     body = json.dumps(fields | {"outcome": "completed", "report": report}).replace(
         '"1e999"', "1e999"
     )
@@ -235,9 +236,9 @@ async def test_a_report_of_another_organization_cannot_be_overwritten_or_read(
     device = await service.device().enrolled()
     report_id = str(uuid.uuid4())
     await device.submit(NETWORK, reportId=report_id)
-    stranger = await service.device(service.make_key(organization_id="org-0002")).enrolled()
+    foreign_device = await service.device(service.make_key(organization_id="org-0002")).enrolled()
     for refused in (
-        await stranger.submit(NETWORK, reportId=report_id),
-        await stranger.call(routes.REPORT_DETAIL, reportId=report_id),
+        await foreign_device.submit(NETWORK, reportId=report_id),
+        await foreign_device.call(routes.REPORT_DETAIL, reportId=report_id),
     ):
         assert (refused.status_code, refused.json()["code"]) == (404, "report_not_found")

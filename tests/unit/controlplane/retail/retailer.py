@@ -42,14 +42,18 @@ class Retailer:
 
     async def get(self, path: str, access: str | None = None, **parameters: str) -> httpx2.Response:
         headers = {"authorization": f"Bearer {access or self.access}"}
-        return fitting(await self.service.http.get(path, params=parameters, headers=headers))
+        return validated_reply(
+            await self.service.http.get(path, params=parameters, headers=headers)
+        )
 
-    async def create(self, body: Any, access: str | None = None, **headers: str) -> httpx2.Response:
+    async def create_good(
+        self, body: Any, access: str | None = None, **headers: str
+    ) -> httpx2.Response:
         base_headers = {
             "authorization": f"Bearer {access or self.access}",
             "content-type": "application/json",
         }
-        return fitting(
+        return validated_reply(
             await self.service.http.post(
                 routes.GOODS, content=json.dumps(body), headers=base_headers | headers
             )
@@ -60,12 +64,13 @@ class Retailer:
 
         def work(session: Session) -> None:
             for number in range(count):
-                session.add(a_sale(self.location, first_at + step * number, **changes))
+                session.add(sale_row(self.location, first_at + step * number, **changes))
 
         self.service.database.write(work)
 
 
 def new_key(service: RunningService, *, can_write: bool = True, organization: str = "") -> str:
+    """Create a retail API key. Return the key."""
     return service.database.write(
         lambda session: clients.create_key(
             session,
@@ -85,27 +90,28 @@ async def exchange(service: RunningService, api_key: str, **headers: str) -> htt
 async def post(service: RunningService, path: str, body: Any, **options: str) -> httpx2.Response:
     headers = {"content-type": "application/json"}
     headers |= {name.replace("_", "-"): value for name, value in options.items()}
-    return fitting(await service.http.post(path, content=json.dumps(body), headers=headers))
+    return validated_reply(await service.http.post(path, content=json.dumps(body), headers=headers))
 
 
-def fitting(reply: httpx2.Response) -> httpx2.Response:
+def validated_reply(reply: httpx2.Response) -> httpx2.Response:
     """Return a reply after validation against the schemas of the contract."""
     require_fitting(reply)
     return reply
 
 
 async def access_of(service: RunningService, api_key: str) -> str:
+    """Return an access token of the API key."""
     token: str = (await exchange(service, api_key)).json()["access_token"]
     return token
 
 
-async def retailer(service: RunningService) -> Retailer:
-    location = service.database.write(lambda session: fill(session, service.clock()))
+async def create_retailer(service: RunningService) -> Retailer:
+    location = service.database.write(lambda session: add_company(session, service.clock()))
     return Retailer(service, await access_of(service, new_key(service)), location)
 
 
-def fill(session: Session, now: datetime, organization: str = DEFAULT_ORGANIZATION) -> int:
-    """Write a company to the database. Return the position of its location."""
+def add_company(session: Session, now: datetime, organization: str = DEFAULT_ORGANIZATION) -> int:
+    """Write a company with a small catalog. Return the position of its location."""
     common = {"organization_id": organization}
     timestamps = {"created_at": now, "updated_at": now}
     venue = Location(
@@ -169,7 +175,7 @@ def snapshot(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def a_sale(location: int, at: datetime, **changes: Any) -> Sale:
+def sale_row(location: int, at: datetime, **changes: Any) -> Sale:
     return Sale(
         **{
             "id": uuid4(),
@@ -204,7 +210,7 @@ def a_sale(location: int, at: datetime, **changes: Any) -> Sale:
     )
 
 
-def a_line(sale: int, number: int = 1, **changes: Any) -> SaleLine:
+def line_row(sale: int, number: int = 1, **changes: Any) -> SaleLine:
     return SaleLine(
         **{
             "sale": sale,

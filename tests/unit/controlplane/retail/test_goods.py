@@ -24,15 +24,15 @@ from tests.unit.controlplane.retail.retailer import (
     VAT,
     Retailer,
     access_of,
+    create_retailer,
     new_key,
-    retailer,
 )
 from tests.unit.controlplane.running_service import RunningService
 
 
 @pytest.fixture
 async def company(service: RunningService) -> Retailer:
-    return await retailer(service)
+    return await create_retailer(service)
 
 
 def body(**changes: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def body(**changes: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not ...}
 
 
-UNSTORABLE = ("\x00", "\n", "\x1b", "\x7f", "\x85", "\ud800", "\udfff")
+UNSTORABLE_CHARACTERS = ("\x00", "\n", "\x1b", "\x7f", "\x85", "\ud800", "\udfff")
 """Characters that are refused in a text: control characters, and halves of surrogate pairs."""
 REFUSED_DATA: tuple[dict[str, Any], ...] = (
     {"a": "\x00"},
@@ -78,7 +78,7 @@ async def test_a_good_is_created_and_returned(company: Retailer) -> None:
             {"name": "Large"},
         ],
     )
-    reply = await company.create(full)
+    reply = await company.create_good(full)
     assert reply.status_code == 201, reply.text
     good = reply.json()
     assert good["uom"] == {"id": str(PIECE), "name": "Piece", "symbol": "pc", "exponent": 0}
@@ -101,7 +101,7 @@ async def test_a_good_is_created_and_returned(company: Retailer) -> None:
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
 async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> None:
     """No operation sets the status or image of a good, so the test writes them to the database."""
-    good = (await company.create(body())).json()
+    good = (await company.create_good(body())).json()
     image = "https://cdn.example.com/" + "x" * (2048 - 24)
 
     def change(session: Any) -> None:
@@ -114,7 +114,7 @@ async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> N
 
 
 async def test_a_single_variation_can_have_no_name(company: Retailer) -> None:
-    good = (await company.create(body())).json()
+    good = (await company.create_good(body())).json()
     assert [each["name"] for each in good["variations"]] == [None]
     assert good["category_id"] is None
 
@@ -123,14 +123,14 @@ async def test_every_listed_fee_can_be_the_vat_of_a_good(company: Retailer) -> N
     fees = (await company.get(routes.FEES)).json()["fee_items"]
     assert str(MUNICIPALITY) in {fee["id"] for fee in fees}
     for fee in fees:
-        reply = await company.create(body(vat={"fee_item_id": fee["id"]}))
+        reply = await company.create_good(body(vat={"fee_item_id": fee["id"]}))
         assert reply.status_code == 201, reply.text
         assert reply.json()["vat"]["fee_item_name"] == fee["name"]
 
 
 async def test_external_data_can_be_null(company: Retailer) -> None:
     request_body = body(external_data=None, variations=[{"external_data": None}])
-    good = (await company.create(request_body)).json()
+    good = (await company.create_good(request_body)).json()
     assert good["external_data"] is None
     assert good["variations"][0]["external_data"] is None
 
@@ -144,7 +144,7 @@ async def test_doubtful_values_are_accepted_and_logged(
         variations=[{"codes": [{"type": "ean_13", "value": "4006381333932"}]}],
     )
     with caplog.at_level("WARNING"):
-        good = (await company.create(request_body)).json()
+        good = (await company.create_good(request_body)).json()
     assert good["variations"][0]["codes"] == request_body["variations"][0]["codes"]
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
         "name is blank",
@@ -152,12 +152,12 @@ async def test_doubtful_values_are_accepted_and_logged(
         "variations[0].codes[0].value must end with its check digit, which is 1",
     ]
     caplog.clear()
-    assert (await company.create(body())).status_code == 201
+    assert (await company.create_good(body())).status_code == 201
     assert caplog.records == []
 
 
 async def test_an_exempt_good_has_no_percentage(company: Retailer) -> None:
-    good = (await company.create(body(vat={"fee_item_id": str(EXEMPT)}))).json()
+    good = (await company.create_good(body(vat={"fee_item_id": str(EXEMPT)}))).json()
     assert good["vat"] == {"fee_item_id": str(EXEMPT), "fee_item_name": "Exempt"}
 
 
@@ -203,10 +203,8 @@ def codes(count: int) -> list[dict[str, str]]:
         {"variations": [{"default_price": {"value": 5.0, "currency_code": "AED"}}]},
     ],
 )
-async def test_values_at_the_limits_are_accepted(
-    company: Retailer, changes: dict[str, Any]
-) -> None:
-    reply = await company.create(body(**changes))
+async def test_permitted_values_are_accepted(company: Retailer, changes: dict[str, Any]) -> None:
+    reply = await company.create_good(body(**changes))
     assert reply.status_code == 201, reply.text
 
 
@@ -266,12 +264,12 @@ async def test_values_at_the_limits_are_accepted(
         ({"variations": [{"default_price": {"currency_code": "AED"}}]},
          "variations[0].default_price.value"),
         ({"colour": "red"}, "colour"),
-        *(({"name": f"tea{character}"}, "name") for character in UNSTORABLE),
+        *(({"name": f"tea{character}"}, "name") for character in UNSTORABLE_CHARACTERS),
         ({"description": "one\x00two"}, "description"),
         ({"description": "one\ud800"}, "description"),
         *(
             ({"external_data": {"id": f"tea-{character}"}}, "external_data.id")
-            for character in UNSTORABLE
+            for character in UNSTORABLE_CHARACTERS
         ),
         *(
             ({"external_data": {"id": "good-1", **extra}}, "external_data")
@@ -287,17 +285,17 @@ async def test_values_at_the_limits_are_accepted(
 async def test_the_refusal_of_a_value_beyond_the_limits_names_its_field(
     company: Retailer, changes: dict[str, Any], field: str
 ) -> None:
-    reply = await company.create(body(**changes))
+    reply = await company.create_good(body(**changes))
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
     assert list(reply.json()["errors"]) == [field]
     assert (await company.get(routes.GOODS)).json()["items"] == []
 
 
 async def test_a_number_that_is_too_large_to_store_is_refused(company: Retailer) -> None:
-    whole = json.dumps(body(external_data={"id": "good-1", "a": ["large"]}))
+    text = json.dumps(body(external_data={"id": "good-1", "a": ["large"]}))
     reply = await company.service.http.post(
         routes.GOODS,
-        content=whole.replace('"large"', "1e999"),
+        content=text.replace('"large"', "1e999"),
         headers={"authorization": f"Bearer {company.access}", "content-type": "application/json"},
     )
     assert reply.status_code == 400
@@ -306,7 +304,7 @@ async def test_a_number_that_is_too_large_to_store_is_refused(company: Retailer)
 
 async def test_one_refusal_names_all_invalid_fields(company: Retailer) -> None:
     codes = [{"type": "x", "value": ""}, {"type": "ean_13", "value": "400"}]
-    reply = await company.create({"name": "", "vat": {}, "variations": [{"codes": codes}]})
+    reply = await company.create_good({"name": "", "vat": {}, "variations": [{"codes": codes}]})
     assert set(reply.json()["errors"]) == {
         "name",
         "uom_id",
@@ -329,11 +327,14 @@ async def test_one_refusal_names_all_invalid_fields(company: Retailer) -> None:
 async def test_an_external_id_must_be_unique_in_a_company(
     company: Retailer, first: dict[str, Any] | None, entity: str
 ) -> None:
+    # Without a first good, the id of the category of the company is used.
     external_data = {"id": "cat-food" if first is None else "taken"}
     if first is not None:
-        assert (await company.create(body(**first))).status_code == 201
+        assert (await company.create_good(body(**first))).status_code == 201
     second = {"external_data": external_data}
-    reply = await company.create(body(**second) if entity == "good" else body(variations=[second]))
+    reply = await company.create_good(
+        body(**second) if entity == "good" else body(variations=[second])
+    )
     assert reply.status_code == 409
     problem = reply.json()
     assert (problem["code"], problem["reason"]) == (
@@ -344,7 +345,7 @@ async def test_an_external_id_must_be_unique_in_a_company(
 
 async def test_an_external_id_must_be_unique_in_a_body(company: Retailer) -> None:
     twice = {"external_data": {"id": "twice"}}
-    assert (await company.create(body(**twice, variations=[twice]))).status_code == 409
+    assert (await company.create_good(body(**twice, variations=[twice]))).status_code == 409
     assert (await company.get(routes.GOODS)).json()["items"] == []
 
 
@@ -354,12 +355,12 @@ async def test_another_company_may_use_the_same_external_id(company: Retailer) -
     # because of the external id (409).
     other = await access_of(service, new_key(service, organization="org-other"))
     with_shared_id = body(external_data={"id": "shared"})
-    assert (await company.create(with_shared_id)).status_code == 201
-    assert (await company.create(with_shared_id, other)).status_code == 400
+    assert (await company.create_good(with_shared_id)).status_code == 201
+    assert (await company.create_good(with_shared_id, other)).status_code == 400
 
 
 async def test_a_good_of_another_company_returns_404(company: Retailer) -> None:
-    good = (await company.create(body())).json()
+    good = (await company.create_good(body())).json()
     other = await access_of(company.service, new_key(company.service, organization="org-other"))
     reply = await company.get(routes.GOOD.format(good_id=good["id"]), other)
     assert (reply.status_code, reply.content) == (404, b"")
@@ -370,13 +371,13 @@ async def test_a_good_of_another_company_returns_404(company: Retailer) -> None:
 
 async def test_a_read_only_key_cannot_create_a_good(company: Retailer) -> None:
     reader = await access_of(company.service, new_key(company.service, can_write=False))
-    reply = await company.create(body(), reader)
+    reply = await company.create_good(body(), reader)
     assert (reply.status_code, reply.content) == (403, b"")
     assert (await company.get(routes.GOODS, reader)).status_code == 200
 
 
 async def test_another_content_type_is_refused(company: Retailer) -> None:
-    reply = await company.create(body(), **{"content-type": "text/plain"})
+    reply = await company.create_good(body(), **{"content-type": "text/plain"})
     assert (reply.status_code, reply.json()["code"]) == (415, "invalid_request")
 
 
@@ -396,7 +397,9 @@ async def test_an_invalid_json_body_is_refused(company: Retailer) -> None:
 
 
 async def test_goods_are_listed_in_pages(company: Retailer) -> None:
-    goods = [(await company.create(body(name=f"Good {number}"))).json() for number in range(41)]
+    goods = [
+        (await company.create_good(body(name=f"Good {number}"))).json() for number in range(41)
+    ]
     ids: list[str] = []
     cursor: dict[str, str] = {}
     for expected in (20, 20, 1):
@@ -489,4 +492,7 @@ def test_real_codes_have_valid_check_digits(kind: str, value: str) -> None:
 
 def test_codes_without_a_check_digit_accept_any_value() -> None:
     assert mistake_in("sku", "anything") is None
+
+
+def test_a_variation_can_have_20_codes() -> None:
     assert limits.CODES_MAX == 20

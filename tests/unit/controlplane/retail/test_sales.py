@@ -20,11 +20,11 @@ from controlplane.web.openapi.interfaces import RETAIL_API, document_bytes
 from tests.unit.controlplane.retail.retailer import (
     VAT,
     Retailer,
-    a_line,
-    a_sale,
     access_of,
+    create_retailer,
+    line_row,
     new_key,
-    retailer,
+    sale_row,
 )
 from tests.unit.controlplane.running_service import RunningService
 
@@ -34,7 +34,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 async def company(service: RunningService) -> Retailer:
-    return await retailer(service)
+    return await create_retailer(service)
 
 
 async def page(company: Retailer, **parameters: str) -> SalePage:
@@ -61,7 +61,7 @@ def add(company: Retailer, sale: rows.Sale, *lines: dict[str, Any]) -> UUID:
         session.add(sale)
         session.flush()
         session.add_all(
-            a_line(sale.position, number, **each) for number, each in enumerate(lines, start=1)
+            line_row(sale.position, number, **each) for number, each in enumerate(lines, start=1)
         )
         return sale.id
 
@@ -71,7 +71,7 @@ def add(company: Retailer, sale: rows.Sale, *lines: dict[str, Any]) -> UUID:
 async def test_a_sale_has_every_documented_field(company: Retailer) -> None:
     sale_id = add(
         company,
-        a_sale(
+        sale_row(
             company.location, NOON, has_lines=True, discount=50, total=2050, comment="no sugar",
             external_data={"id": "order-7", "channel": "web"},
         ),
@@ -122,8 +122,8 @@ async def test_a_sale_has_every_documented_field(company: Retailer) -> None:
 
 
 async def test_unknown_values_of_a_sale_are_null(company: Retailer) -> None:
-    add(company, a_sale(company.location, NOON, employee=None))
-    add(company, a_sale(company.location, NOON, has_lines=True), {}, {"snapshot": 2})
+    add(company, sale_row(company.location, NOON, employee=None))
+    add(company, sale_row(company.location, NOON, has_lines=True), {}, {"snapshot": 2})
     for sale in (await page(company)).items:
         assert (sale.positions, sale.totals.discount) == (None, None)
     assert {sale.initiated_by_id for sale in (await page(company)).items} == {None, "emp-1"}
@@ -135,7 +135,7 @@ async def test_a_position_is_returned_with_its_source(company: Retailer, source:
         session.execute(update(LineSnapshot).values(source=source))
 
     company.service.database.write(change)
-    add(company, a_sale(company.location, NOON, has_lines=True), {})
+    add(company, sale_row(company.location, NOON, has_lines=True), {})
     [sale] = (await page(company)).items
     assert [each.source for each in sale.positions or ()] == [source]
 
@@ -152,7 +152,9 @@ async def test_a_sale_with_the_longest_values_is_returned(company: Retailer) -> 
     texts = {"number": "1" * 36, "ticket_number": "2" * 16, "comment": "c" * 1024}
     external = {"id": "e" * 128}
     add(
-        company, a_sale(company.location, NOON, has_lines=True, external_data=external, **texts), {}
+        company,
+        sale_row(company.location, NOON, has_lines=True, external_data=external, **texts),
+        {},
     )
     [sale] = (await company.get(routes.SALES, status="completed")).json()["items"]
     assert {name: sale[name] for name in texts} == texts
@@ -167,9 +169,9 @@ async def test_a_sale_with_the_longest_values_is_returned(company: Retailer) -> 
 
 
 async def test_only_completed_sales_of_the_company_are_listed(company: Retailer) -> None:
-    unknown = add(company, a_sale(company.location, NOON, status="unknown"))
-    in_euros = add(company, a_sale(company.location, NOON, currency="EUR"))
-    completed = add(company, a_sale(company.location, NOON))
+    unknown = add(company, sale_row(company.location, NOON, status="unknown"))
+    in_euros = add(company, sale_row(company.location, NOON, currency="EUR"))
+    completed = add(company, sale_row(company.location, NOON))
     assert [sale.id for sale in (await page(company)).items] == [str(completed)]
     other = await access_of(company.service, new_key(company.service, organization="org-other"))
     for sale_id, access in (
@@ -342,8 +344,8 @@ async def test_points_of_sale_and_employees_are_listed(company: Retailer) -> Non
             }
         ],
     }
-    people = (await company.get(routes.EMPLOYEES)).json()
-    assert people == {"cursor": None, "items": [{"id": "emp-1", "name": "Ana"}]}
+    employees = (await company.get(routes.EMPLOYEES)).json()
+    assert employees == {"cursor": None, "items": [{"id": "emp-1", "name": "Ana"}]}
 
 
 async def test_every_retail_operation_requires_a_token(company: Retailer) -> None:

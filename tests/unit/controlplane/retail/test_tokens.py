@@ -21,7 +21,13 @@ from controlplane.storage.database import Database
 from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey, SigningKey
 from controlplane.web.background import poll_changes
 from controlplane.web.retail import TOKENS_BURST
-from tests.unit.controlplane.retail.retailer import access_of, exchange, fitting, new_key, post
+from tests.unit.controlplane.retail.retailer import (
+    access_of,
+    exchange,
+    new_key,
+    post,
+    validated_reply,
+)
 from tests.unit.controlplane.running_service import RunningService, running_service
 
 
@@ -31,9 +37,9 @@ def settings() -> Settings:
     return Settings(rate_per_s=0, key_cached_s=0)
 
 
-async def fees(service: RunningService, access: str) -> httpx2.Response:
+async def get_fees(service: RunningService, access: str) -> httpx2.Response:
     headers = {"authorization": f"Bearer {access}".encode()}
-    return fitting(await service.http.get(routes.FEES, headers=headers))
+    return validated_reply(await service.http.get(routes.FEES, headers=headers))
 
 
 async def refresh(service: RunningService, token: str) -> httpx2.Response:
@@ -61,8 +67,8 @@ async def test_the_header_of_a_401_explains_the_refusal(service: RunningService)
     exchange_call = "POST /api/v1/auth/tokens"
     replies = {
         "no header": await service.http.get(routes.FEES),
-        "an API key": await fees(service, api_key),
-        "a wrong token": await fees(service, access[:-4] + "AAAA"),
+        "an API key": await get_fees(service, api_key),
+        "a wrong token": await get_fees(service, access[:-4] + "AAAA"),
         "a wrong key": await exchange(service, "venue_live_" + "A" * 64),
         "a wrong refresh token": await refresh(service, "x"),
     }
@@ -82,7 +88,7 @@ async def test_an_api_key_gets_tokens_in_the_documented_form(service: RunningSer
     assert set(tokens) == {"access_token", "expires_in", "refresh_token", "token_type"}
     assert (tokens["expires_in"], tokens["token_type"]) == (3600, "Bearer")
     assert reply.headers["cache-control"] == "no-store"
-    assert (await fees(service, tokens["access_token"])).status_code == 200
+    assert (await get_fees(service, tokens["access_token"])).status_code == 200
 
 
 @pytest.mark.parametrize("environment", ["live", "test"])
@@ -129,16 +135,16 @@ async def test_the_refusal_of_an_invalid_token_request_names_the_fields(
 async def test_an_access_token_expires(service: RunningService) -> None:
     access = await access_of(service, new_key(service))
     service.clock.advance(3599)
-    assert (await fees(service, access)).status_code == 200
+    assert (await get_fees(service, access)).status_code == 200
     service.clock.advance(1)
-    assert_unauthenticated(await fees(service, access))
+    assert_unauthenticated(await get_fees(service, access))
 
 
 async def test_credentials_of_the_facade_and_of_retail_are_not_interchangeable(
     service: RunningService,
 ) -> None:
     access = await access_of(service, new_key(service))
-    assert_unauthenticated(await fees(service, service.write_key))
+    assert_unauthenticated(await get_fees(service, service.write_key))
     assert_unauthenticated(await exchange(service, service.write_key))
     reply = await service.post("/api/public/v1/remoteControl/listDevices", api_key=access)
     assert reply.status_code == 401
@@ -192,8 +198,8 @@ async def test_a_token_with_wrong_claims_is_refused(
     service: RunningService, changes: dict[str, Any]
 ) -> None:
     await access_of(service, new_key(service))
-    assert (await fees(service, forge_token(service))).status_code == 200
-    assert_unauthenticated(await fees(service, forge_token(service, **changes)))
+    assert (await get_fees(service, forge_token(service))).status_code == 200
+    assert_unauthenticated(await get_fees(service, forge_token(service, **changes)))
 
 
 async def test_a_token_without_a_valid_signature_is_refused(service: RunningService) -> None:
@@ -201,21 +207,21 @@ async def test_a_token_without_a_valid_signature_is_refused(service: RunningServ
     head, claims, signature = access.split(".")
     decoded_claims = jwt.decode(access, options={"verify_signature": False})
     kid = jwt.get_unverified_header(access)["kid"]
-    stranger = Ed25519PrivateKey.generate()
+    other_key = Ed25519PrivateKey.generate()
     for token in (
         f"{head}.{claims}.",
         f"{head}.{claims}.{signature[:-4]}AAAA",
         jwt.encode(decoded_claims, "", "none", headers={"kid": kid}),
         jwt.encode(decoded_claims, "a" * 32, "HS256", headers={"kid": kid}),
-        jwt.encode(decoded_claims, stranger, "EdDSA", headers={"kid": kid}),
-        jwt.encode(decoded_claims, stranger, "EdDSA", headers={"kid": "other"}),
-        jwt.encode(decoded_claims, stranger, "EdDSA"),
+        jwt.encode(decoded_claims, other_key, "EdDSA", headers={"kid": kid}),
+        jwt.encode(decoded_claims, other_key, "EdDSA", headers={"kid": "other"}),
+        jwt.encode(decoded_claims, other_key, "EdDSA"),
         "a.b.c",
         "ä",
         "",
     ):
-        assert_unauthenticated(await fees(service, token))
-    assert (await fees(service, access)).status_code == 200
+        assert_unauthenticated(await get_fees(service, token))
+    assert (await get_fees(service, access)).status_code == 200
 
 
 async def test_rotating_the_signing_key_revokes_the_tokens_that_it_signed(
@@ -224,9 +230,9 @@ async def test_rotating_the_signing_key_revokes_the_tokens_that_it_signed(
     access = await access_of(service, new_key(service))
     now = service.clock()
     service.database.write(lambda session: signing_keys.rotate(session, now))
-    assert_unauthenticated(await fees(service, access))
+    assert_unauthenticated(await get_fees(service, access))
     api_key = new_key(service)
-    assert (await fees(service, await access_of(service, api_key))).status_code == 200
+    assert (await get_fees(service, await access_of(service, api_key))).status_code == 200
     rows = service.database.read(lambda session: session.scalars(select(SigningKey)).all())
     assert len([row for row in rows if row.purpose == "access tokens"]) == 2
 
@@ -237,7 +243,7 @@ async def test_revoking_an_api_key_ends_its_tokens(service: RunningService) -> N
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
     now = service.clock()
     service.database.write(lambda session: clients.revoke_key(session, key_id, now))
-    assert_unauthenticated(await fees(service, tokens["access_token"]))
+    assert_unauthenticated(await get_fees(service, tokens["access_token"]))
     assert_unauthenticated(await exchange(service, api_key))
     assert_unauthenticated(await refresh(service, tokens["refresh_token"]))
 
@@ -248,10 +254,10 @@ async def test_a_revoked_api_key_is_refused_at_once(service: RunningService) -> 
     access = await access_of(service, new_key(service))
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
     await poll_changes(service.core)
-    assert (await fees(service, access)).status_code == 200
+    assert (await get_fees(service, access)).status_code == 200
     now = service.clock()
     service.database.write(lambda session: clients.revoke_key(session, key_id, now))
-    assert_unauthenticated(await fees(service, access))
+    assert_unauthenticated(await get_fees(service, access))
 
 
 async def test_a_second_use_of_a_refresh_token_ends_its_token_family(
@@ -274,11 +280,11 @@ async def test_the_end_of_a_token_family_ends_all_its_access_tokens(
     first, other = (await exchange(service, key)).json(), (await exchange(service, key)).json()
     second = (await refresh(service, first["refresh_token"])).json()
     family = [first["access_token"], second["access_token"]]
-    assert [(await fees(service, each)).status_code for each in family] == [200, 200]
+    assert [(await get_fees(service, each)).status_code for each in family] == [200, 200]
     assert_unauthenticated(await refresh(service, first["refresh_token"]))
     for each in family:
-        assert_unauthenticated(await fees(service, each))
-    assert (await fees(service, other["access_token"])).status_code == 200
+        assert_unauthenticated(await get_fees(service, each))
+    assert (await get_fees(service, other["access_token"])).status_code == 200
 
 
 async def test_a_refresh_token_expires(service: RunningService) -> None:
@@ -297,7 +303,7 @@ async def test_a_refresh_returns_a_new_access_token(service: RunningService) -> 
     again = (await refresh(service, tokens["refresh_token"])).json()
     assert set(again) == set(tokens)
     assert again["access_token"] != tokens["access_token"]
-    assert (await fees(service, again["access_token"])).status_code == 200
+    assert (await get_fees(service, again["access_token"])).status_code == 200
 
 
 @pytest.mark.medium

@@ -61,7 +61,7 @@ def read_replies(database: Database) -> dict[str, Any]:
     return replies | {"sales": database.read(table)}
 
 
-def play(database: Database) -> list[dict[str, int]]:
+def load_and_change_merchant(database: Database) -> list[dict[str, int]]:
     """Load a merchant, add sales, and change a time zone.
 
     Return the numbers of wrong rollups that two rebuilds fixed: one after the sales were added,
@@ -86,7 +86,10 @@ def test_postgresql_and_sqlite_return_the_same_figures(url: str, tmp_path: Path)
         closing(Database(str(tmp_path / "imported.db"))) as imported,
     ):
         for database in (postgresql, sqlite):
-            assert all(set(wrong_counts.values()) == {0} for wrong_counts in play(database))
+            assert all(
+                set(wrong_counts.values()) == {0}
+                for wrong_counts in load_and_change_merchant(database)
+            )
         assert read_replies(postgresql) == read_replies(sqlite)
         lines = postgresql.read(lambda session: list(export(session, ORGANIZATION)))
         imported.write(lambda session: load_lines(session, lines))

@@ -45,14 +45,14 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def awkward_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     opened = Database(str(tmp_path_factory.mktemp("sandbox") / "service.db"))
     opened.write(lambda session: load(session, PLAN, NOW))
     yield opened
     opened.close()
 
 
-def lines(database: Database) -> list[str]:
+def export_lines(database: Database) -> list[str]:
     return database.read(lambda session: list(export(session, ORGANIZATION)))
 
 
@@ -95,12 +95,14 @@ def count(database: Database, query: str) -> int:
         "sales WHERE local_hour / 24 = 20751 AND location = 2",
     ],
 )
-def test_an_awkward_load_contains_every_unusual_case(loaded: Database, condition: str) -> None:
-    assert count(loaded, f"SELECT COUNT(*) FROM {condition}") > 0
+def test_an_awkward_load_contains_every_unusual_case(
+    awkward_sandbox: Database, condition: str
+) -> None:
+    assert count(awkward_sandbox, f"SELECT COUNT(*) FROM {condition}") > 0
 
 
 @pytest.fixture(scope="module")
-def usual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def usual_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """A sandbox whose plan is not awkward."""
     opened = Database(str(tmp_path_factory.mktemp("usual") / "service.db"))
     plan = Plan(days=45, sales_per_day=14, goods=40, until=NOW.date())
@@ -120,9 +122,9 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         "refunds WHERE refunded_at IS NULL OR NOT has_components OR tax IS NULL",
     ],
 )
-def test_a_usual_load_contains_no_unknown_data(usual: Database, condition: str) -> None:
-    assert count(usual, f"SELECT COUNT(*) FROM {condition}") == 0
-    assert count(usual, "SELECT COUNT(*) FROM refunds WHERE goods > 0") > 0
+def test_a_usual_load_contains_no_unknown_data(usual_sandbox: Database, condition: str) -> None:
+    assert count(usual_sandbox, f"SELECT COUNT(*) FROM {condition}") == 0
+    assert count(usual_sandbox, "SELECT COUNT(*) FROM refunds WHERE goods > 0") > 0
 
 
 def test_a_plan_that_an_earlier_version_stored_is_awkward() -> None:
@@ -131,23 +133,28 @@ def test_a_plan_that_an_earlier_version_stored_is_awkward() -> None:
     assert Plan.from_json(stored) == PLAN
 
 
-def test_the_payments_of_every_sale_add_up_to_its_total(loaded: Database) -> None:
+def test_the_payments_of_every_sale_add_up_to_its_total(awkward_sandbox: Database) -> None:
     query = (
         "SELECT COUNT(*) FROM sales s WHERE s.total + s.municipality_fee + s.tip <>"
         " (SELECT SUM(p.amount) FROM sale_payments p WHERE p.sale = s.position)"
     )
-    assert count(loaded, query) == 0
-    assert loaded.read(lambda s: s.execute(select(func.count(Sale.position))).scalar_one()) > 4000
+    assert count(awkward_sandbox, query) == 0
+    assert (
+        awkward_sandbox.read(lambda s: s.execute(select(func.count(Sale.position))).scalar_one())
+        > 4000
+    )
 
 
-def test_rollups_of_a_load_equal_the_sums_of_its_rows(loaded: Database) -> None:
-    assert set(loaded.write(rebuild).values()) == {0}
+def test_rollups_of_a_load_equal_the_sums_of_its_rows(awkward_sandbox: Database) -> None:
+    assert set(awkward_sandbox.write(rebuild).values()) == {0}
 
 
 @pytest.mark.medium
-def test_the_same_seed_makes_the_same_merchant(loaded: Database, database: Database) -> None:
+def test_the_same_seed_makes_the_same_merchant(
+    awkward_sandbox: Database, database: Database
+) -> None:
     database.write(lambda session: load(session, PLAN, NOW))
-    assert lines(database) == lines(loaded)
+    assert export_lines(database) == export_lines(awkward_sandbox)
 
 
 def test_a_different_seed_makes_a_different_merchant(database: Database) -> None:
@@ -155,7 +162,7 @@ def test_a_different_seed_makes_a_different_merchant(database: Database) -> None
     database.write(lambda session: load(session, small, NOW))
     other = Database(str(Path(database._engine.url.database or "").with_name("other.db")))
     other.write(lambda session: load(session, Plan(days=3, goods=5, until=NOW.date()), NOW))
-    assert lines(database)[-1] != lines(other)[-1]
+    assert export_lines(database)[-1] != export_lines(other)[-1]
     other.close()
 
 
@@ -164,11 +171,11 @@ def test_a_large_catalog_is_written_and_read_in_batches(database: Database) -> N
     plan = Plan(locations=1, days=1, sales_per_day=1, goods=900, until=NOW.date())
     sizes: list[int] = []
 
-    def note_size(session: Session, *_: Any) -> None:
+    def record_size(session: Session, *_: Any) -> None:
         sizes.append(len(session.new) + len(session.identity_map))
 
     def write(session: Session) -> Catalog:
-        event.listen(session, "before_flush", note_size)
+        event.listen(session, "before_flush", record_size)
         return make_catalog(session, plan)
 
     catalog = database.write(write)
@@ -182,9 +189,9 @@ def test_a_large_catalog_is_written_and_read_in_batches(database: Database) -> N
         database.read(lambda session: load_catalog(session, unknown))
 
 
-def test_a_second_load_is_refused(loaded: Database) -> None:
+def test_a_second_load_is_refused(awkward_sandbox: Database) -> None:
     with pytest.raises(OccupiedError):
-        loaded.write(lambda session: load(session, PLAN, NOW))
+        awkward_sandbox.write(lambda session: load(session, PLAN, NOW))
 
 
 @pytest.mark.medium
@@ -206,8 +213,8 @@ def test_a_load_with_continued_sales_equals_a_longer_load(tmp_path: Path) -> Non
         now = until
     assert min(added_counts) > 0
     assert generator[0].plan == plan
-    assert sorted(map(row_without_positions, lines(parts))) == sorted(
-        map(row_without_positions, lines(whole))
+    assert sorted(map(row_without_positions, export_lines(parts))) == sorted(
+        map(row_without_positions, export_lines(whole))
     )
     assert set(parts.write(rebuild).values()) == {0}
     whole.close()
@@ -223,20 +230,20 @@ def row_without_positions(line: str) -> str:
 
 
 @pytest.mark.medium
-def test_an_import_equals_the_exported_rows(loaded: Database, database: Database) -> None:
+def test_an_import_equals_the_exported_rows(awkward_sandbox: Database, database: Database) -> None:
     other_plan = Plan(seed=5, days=2, goods=3, until=NOW.date(), organization_id="org-0005")
     database.write(lambda session: load(session, other_plan, NOW))
-    exported = lines(loaded)
+    exported = export_lines(awkward_sandbox)
     counts = database.write(lambda session: load_lines(session, exported))
     assert sum(counts.values()) == len(exported) - 1
-    assert sorted(map(row_without_references, lines(database))) == sorted(
+    assert sorted(map(row_without_references, export_lines(database))) == sorted(
         map(row_without_references, exported)
     )
     assert set(database.write(rebuild).values()) == {0}
     for rollup in ROLLUPS:
         positions = "SELECT position FROM locations WHERE organization_id = 'org-0001'"
         query = f"SELECT COUNT(*) FROM {rollup.__tablename__} WHERE location IN ({positions})"
-        assert count(database, query) == count(loaded, query)
+        assert count(database, query) == count(awkward_sandbox, query)
     with pytest.raises(OccupiedError):
         database.write(lambda session: load_lines(session, exported))
 
@@ -256,7 +263,7 @@ def test_clearing_an_organization_keeps_the_rows_of_other_organizations(database
         database.write(lambda session, plan=plan: load(session, plan, NOW))  # type: ignore[misc]
     other_rows = database.read(lambda session: list(export(session, "org-0002")))
     database.write(lambda session: delete_merchant(session, "org-0001"))
-    assert len(lines(database)) == 1
+    assert len(export_lines(database)) == 1
     assert database.read(lambda session: list(export(session, "org-0002"))) == other_rows
     assert set(database.write(rebuild).values()) == {0}
 
@@ -326,7 +333,7 @@ def test_the_command_line_loads_continues_and_exports(
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["run"],
         ["export", "--organization", "org-none"],
@@ -336,13 +343,13 @@ def test_the_command_line_loads_continues_and_exports(
     ],
 )
 def test_command_line_errors_print_no_traceback(
-    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     file = str(tmp_path / "service.db")
     Database(file).close()  # creates the file
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", file)
     try:
-        code = main(["sandbox", *words])
+        code = main(["sandbox", *arguments])
     except SystemExit as exit_error:
         code = int(exit_error.code or 0)
     assert code in {1, 2}

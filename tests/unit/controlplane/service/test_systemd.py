@@ -19,7 +19,9 @@ from controlplane.settings import Settings
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the test uses POSIX users")
 EXPOSURE_MAX = 1.5
 """The highest permitted exposure level of `systemd-analyze security`. 10 is the worst level."""
-LOADED = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=12\nNRestarts=1\n"
+UNIT_PROPERTIES = (
+    "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=12\nNRestarts=1\n"
+)
 
 
 def output(code: int, stdout: str = "", stderr: str = "") -> Output:
@@ -32,7 +34,9 @@ class FakeSystem:
     def __init__(self) -> None:
         self.calls: list[tuple[str, ...]] = []
         self.answers = {
-            "systemctl show": output(0, LOADED + "StatusText=listening on http://127.0.0.1:8470"),
+            "systemctl show": output(
+                0, UNIT_PROPERTIES + "StatusText=listening on http://127.0.0.1:8470"
+            ),
             "getent passwd": output(2),
         }
 
@@ -193,7 +197,7 @@ def test_words_are_quoted_for_systemd(word: str, line: str) -> None:
     assert quote(word) == line
 
 
-def test_the_shipped_options_are_the_defaults_and_the_commented_ones_are_valid(
+def test_the_shipped_options_are_the_defaults_and_commented_options_are_valid(
     tmp_path: Path,
 ) -> None:
     shipped_options = build_parser().parse_args(["serve", f"@{RESOURCES / 'serve.conf'}"])
@@ -258,12 +262,12 @@ def test_the_unit_is_sandboxed_and_systemd_finds_no_fault(tmp_path: Path) -> Non
     text = unit_text((sys.executable, "-m", "controlplane"))
     unit.write_text(text.replace("Documentation=", "# "))
 
-    def tool(*words: str) -> str:
+    def run_systemd_analyze(*words: str) -> str:
         result = subprocess.run(
             ("systemd-analyze", *words), capture_output=True, text=True, check=True
         )
         return result.stdout + result.stderr
 
-    report = tool("security", "--offline=yes", "--no-pager", str(unit))
+    report = run_systemd_analyze("security", "--offline=yes", "--no-pager", str(unit))
     assert float(report.rpartition(f"{UNIT}: ")[2].split()[0]) <= EXPOSURE_MAX
-    assert tool("verify", str(unit)) == ""
+    assert run_systemd_analyze("verify", str(unit)) == ""

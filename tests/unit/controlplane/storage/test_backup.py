@@ -79,7 +79,7 @@ async def test_a_backup_contains_all_reports_accepted_before_the_backup_began(pa
     assert main(["restore", str(backup), "--database", str(restored)]) == 0
     restored_reports = reports_in(restored)
     assert accepted_before <= restored_reports <= accepted
-    # A report that was stored before the backup ended was accepted, or its reply was on its way.
+    # Each restored report was accepted before the backup ended, or its reply was not received yet.
     assert len(restored_reports) <= accepted_after + CONCURRENT_SUBMISSIONS
 
 
@@ -128,6 +128,7 @@ def test_a_damaged_backup_is_refused(path: Path, tmp_path: Path) -> None:
     intact = tmp_path / "whole.db"
     Database(str(intact)).close()
     content = bytearray(intact.read_bytes())
+    # Pages 3 to 12. A page of SQLite has 4,096 bytes.
     content[4096 * 2 : 4096 * 12] = b"\xff" * 4096 * 10
     damaged = tmp_path / "damaged.db"
     damaged.write_bytes(content)
@@ -167,7 +168,9 @@ def test_a_backup_is_written_to_a_file_system_without_hard_links(
     assert file.read_bytes() == b"whole"
 
 
-def test_the_rest_of_a_killed_backup_does_not_prevent_the_next_one(tmp_path: Path) -> None:
+def test_the_unfinished_file_of_a_killed_backup_does_not_prevent_the_next_backup(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "backup.db"
     writer = write_atomically(file)
     writer.__enter__().write(b"half")  # a killed process does not leave the `with` block
@@ -179,6 +182,6 @@ def test_the_rest_of_a_killed_backup_does_not_prevent_the_next_one(tmp_path: Pat
 
 
 def test_backup_and_restore_refuse_postgresql(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in ("backup", "restore"):
-        assert main([verb, "x", "--database", "postgresql+psycopg:///venue"]) == 2
+    for command in ("backup", "restore"):
+        assert main([command, "x", "--database", "postgresql+psycopg:///venue"]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 2

@@ -55,7 +55,7 @@ def _fill_empty_tables(session: Session) -> None:
 
 
 def _value_for(column: Column[Any]) -> Any:
-    """Return a value of the column's type."""
+    """Return a value of the column's type. Columns with a `TypeDecorator` contain timestamps."""
     kind = column.type.python_type
     if isinstance(column.type, TypeDecorator):
         return datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=UTC)
@@ -91,7 +91,7 @@ def empty_postgresql() -> Iterator[str]:
         yield url
 
 
-async def _copy_there_and_back(source: Path, middle: str, tmp_path: Path) -> None:
+async def _copy_and_copy_back(source: Path, middle: str, tmp_path: Path) -> None:
     with closing(Database(str(source))) as first, closing(Database(middle)) as second:
         expected = rows_of(first)
         assert all(expected.values()), "a table has no rows"
@@ -113,14 +113,14 @@ async def _copy_there_and_back(source: Path, middle: str, tmp_path: Path) -> Non
 
 @pytest.mark.large  # usually, the next test is enough: it copies the same rows
 async def test_every_row_is_copied_from_sqlite_to_sqlite(source: Path, tmp_path: Path) -> None:
-    await _copy_there_and_back(source, str(tmp_path / "middle.db"), tmp_path)
+    await _copy_and_copy_back(source, str(tmp_path / "middle.db"), tmp_path)
 
 
 @pytest.mark.needs("postgresql")
 async def test_every_row_is_copied_from_sqlite_to_postgresql_and_back(
     source: Path, tmp_path: Path, empty_postgresql: str
 ) -> None:
-    await _copy_there_and_back(source, empty_postgresql, tmp_path)
+    await _copy_and_copy_back(source, empty_postgresql, tmp_path)
 
 
 def test_the_command_reports_the_copied_rows(

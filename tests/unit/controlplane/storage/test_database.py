@@ -192,7 +192,7 @@ def _schema_version(session: Session) -> int:
     return int(session.execute(text("SELECT version FROM schema_version")).scalar_one())
 
 
-def test_concurrent_writers_take_turns(path: Path) -> None:
+def test_concurrent_writers_lose_no_update(path: Path) -> None:
     """Each transaction reads, then writes. BEGIN IMMEDIATE prevents lost and refused updates."""
     databases = [Database(str(path)) for _ in range(3)]
     databases[0].write(lambda session: session.execute(text("CREATE TABLE counter (n INTEGER)")))

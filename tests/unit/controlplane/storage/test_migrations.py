@@ -48,7 +48,7 @@ def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     dump = f"service-0.1.0.{request.param}.sql"
     if request.param == "sqlite":
         file = tmp_path / "service.db"
-        load(file, dump)
+        load_dump(file, dump)
         yield f"sqlite:///{file}"
         return
     with new_database() as url:
@@ -128,7 +128,7 @@ def differences_of(url: str) -> list[Any]:
     return result
 
 
-def load(file: Path, dump: str) -> None:
+def load_dump(file: Path, dump: str) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript((DUMPS / dump).read_text())
 
@@ -309,20 +309,20 @@ INSERT INTO counted_devices VALUES
 """
 """Turns an empty database of the newest layout into one of layout 0017 with three devices.
 
-The findings of the first one are counted, the second one has no findings, and the third one is
-revoked.
+The findings of the first device are counted, the second device has no findings, and the third
+device is revoked.
 """
 
 REPLACED_TABLES = {"alert_notifications"}
 """Tables of layout 0012 that later layouts replace."""
 
 
-@pytest.mark.parametrize("old", migrations.LAYOUTS[:1])  # only the first one has a dump
+@pytest.mark.parametrize("old", migrations.LAYOUTS[:1])  # only the first layout has a dump
 def test_a_database_with_an_older_layout_gets_the_schema_of_a_new_one(
     tmp_path: Path, old: str
 ) -> None:
     file, new = tmp_path / "service.db", tmp_path / "new.db"
-    load(file, f"layout-{old}.sqlite.sql")
+    load_dump(file, f"layout-{old}.sqlite.sql")
     url = f"sqlite:///{file}"
     old_columns = {
         name: value for name, value in columns(url).items() if name not in REPLACED_TABLES
@@ -357,7 +357,7 @@ def test_old_notifications_and_webhooks_become_notifications_and_routes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "service.db"
-    load(file, "layout-0012.sqlite.sql")
+    load_dump(file, "layout-0012.sqlite.sql")
     engine = create_engine(f"sqlite:///{file}")
     with monkeypatch.context() as patch, engine.begin() as connection:
         patch.setattr(upgrade, "HEAD", "0014")
@@ -391,14 +391,14 @@ def database_0014(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     of release 0.1.0.
     """
     file, first = tmp_path / "layout-0014.db", tmp_path / "first.db"
-    load(file, "layout-0012.sqlite.sql")
+    load_dump(file, "layout-0012.sqlite.sql")
     url = f"sqlite:///{file}"
     engine = create_engine(url)
     with monkeypatch.context() as patch, engine.begin() as connection:
         patch.setattr(upgrade, "HEAD", "0014")
         upgrade.upgrade(connection)
     engine.dispose()
-    load(first, "service-0.1.0.sqlite.sql")
+    load_dump(first, "service-0.1.0.sqlite.sql")
     Database(str(first)).close()
     old_columns = columns(url)
     with closing(sqlite3.connect(file)) as target, target:
@@ -453,8 +453,8 @@ def newest_reports(session: Session) -> dict[tuple[int, str], Report]:
 
     A key contains the position of the device and the kind of the report.
     """
-    bound = select(Device).where(Device.revoked_at.is_(None))
-    positions = {each.binding_id: each.position for each in session.scalars(bound)}
+    bound_devices = select(Device).where(Device.revoked_at.is_(None))
+    positions = {each.binding_id: each.position for each in session.scalars(bound_devices)}
     oldest_first = session.scalars(select(Report).order_by(Report.position)).all()
     # The last report of each key remains.
     return {
@@ -466,7 +466,7 @@ def newest_reports(session: Session) -> dict[tuple[int, str], Report]:
 
 def test_a_database_with_the_newest_layout_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
-    load(file, "layout-0012.sqlite.sql")
+    load_dump(file, "layout-0012.sqlite.sql")
     url = f"sqlite:///{file}"
     Database(str(file)).close()
     before = schema(url), content(url)
@@ -514,7 +514,7 @@ def set_layout(file: Path, revision: str) -> None:
         connection.commit()
 
 
-SCRIPT = f"""
+MIGRATION_SCRIPT = f"""
 from alembic import op
 
 revision = "9999"
@@ -531,11 +531,11 @@ def test_migration_scripts_run_only_for_databases_at_layout_0012_or_later(
 ) -> None:
     directory = tmp_path / "migrations"
     shutil.copytree(Path(migrations.__file__).parent, directory)
-    (directory / "versions/9999_test.py").write_text(SCRIPT)
+    (directory / "versions/9999_test.py").write_text(MIGRATION_SCRIPT)
     names = ("first.db", "later.db", "empty.db")
     first, later, empty = (tmp_path / name for name in names)
-    load(first, "service-0.1.0.sqlite.sql")
-    load(later, "layout-0012.sqlite.sql")
+    load_dump(first, "service-0.1.0.sqlite.sql")
+    load_dump(later, "layout-0012.sqlite.sql")
     monkeypatch.setattr(upgrade, "HEAD", "9999")
     monkeypatch.setattr(upgrade, "LAYOUTS", (*migrations.LAYOUTS, "9999"))
     monkeypatch.setattr(upgrade, "__file__", str(directory / "upgrade.py"))

@@ -1,11 +1,11 @@
-"""Fixtures of the support tests: the settings of the service, and a `Desk` that calls it."""
+"""Fixtures of the support tests: the settings of the service, and a `SupportClient`."""
 
 import pytest
 
 from controlplane.settings import Settings
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
 from tests.unit.controlplane.running_service import RunningService
-from tests.unit.controlplane.support.desk import Desk
+from tests.unit.controlplane.support.support_client import SupportClient
 
 
 @pytest.fixture
@@ -16,5 +16,5 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-def desk(service: RunningService) -> Desk:
-    return Desk(service)
+def support_client(service: RunningService) -> SupportClient:
+    return SupportClient(service)

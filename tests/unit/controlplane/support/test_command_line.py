@@ -29,8 +29,8 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def run_command(capsys: Capture, *words: str, code: int = 0) -> str:
     """Run a command. Return its standard output, or standard error after a failure."""
     assert main(words) == code
-    text = capsys.readouterr()
-    return text.err if code else text.out
+    captured = capsys.readouterr()
+    return captured.err if code else captured.out
 
 
 def test_a_token_is_printed_once_and_never_listed(database: str, capsys: Capture) -> None:
@@ -72,7 +72,7 @@ def test_support_ends_a_link_by_the_start_of_its_id(database: str, capsys: Captu
     assert "no link matches" in run_command(capsys, "support", "disconnect", "", code=2)
 
 
-def make_17(session: Session) -> None:
+def make_17_links(session: Session) -> None:
     """Create 17 links, so that at least two ids begin with the same hexadecimal digit."""
     for _ in range(17):
         make_link(session, channel="chat", requested_by="Ada", now=system_clock())
@@ -80,7 +80,7 @@ def make_17(session: Session) -> None:
 
 def test_an_ambiguous_start_of_an_id_is_refused(database: str, capsys: Capture) -> None:
     with closing(Database(database)) as opened:
-        opened.write(make_17)
+        opened.write(make_17_links)
     first_digits = [
         link["id"][0] for link in json.loads(run_command(capsys, "support", "list", "--json"))
     ]

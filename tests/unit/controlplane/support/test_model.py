@@ -23,6 +23,7 @@ from controlplane.support.messages import ConfirmRequest, Link, TokenRequest
 from tests import sizes
 
 LIFETIME_HOURS: Final = 24
+# The first letter of a caller is its organization.
 CALLERS: Final = {
     "a writes": Caller(UUID(int=1), "a", can_write=True),
     "a reads": Caller(UUID(int=2), "a", can_write=False),
@@ -107,7 +108,7 @@ def test_any_sequence_of_calls_with_a_token_behaves_as_the_model(
 ) -> None:
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
-    def play(session: Session) -> None:
+    def check_calls(session: Session) -> None:
         token = make_link(session, channel="chat", requested_by="Ada", now=now).token
         model = Model()
         for call, caller, organization, hours in calls:
@@ -126,7 +127,7 @@ def test_any_sequence_of_calls_with_a_token_behaves_as_the_model(
             if call != "inspect":
                 assert model.replies.setdefault(call, reply) == reply
 
-    sqlite_database.write(play)
+    sqlite_database.write(check_calls)
 
 
 def _reply_to(context: RequestContext, call: str, token: str, organization: str) -> Link | str:

@@ -14,7 +14,7 @@ from controlplane.operation.errors import Refusal
 from controlplane.support.messages import ConfirmRequest, TokenRequest
 from tests.contract.openapi.conformance import document
 from tests.fakes.support import schema
-from tests.unit.controlplane.support.desk import UNKNOWN_TOKEN
+from tests.unit.controlplane.support.support_client import UNKNOWN_TOKEN
 
 WAITING: dict[str, Any] = {
     "id": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10",

@@ -21,10 +21,9 @@ def refuse(body: bytes) -> None:
     raise validation_error({"report": (body.decode(),)})
 
 
-def die(body: bytes) -> None:
+def kill_process(body: bytes) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def work(body: bytes) -> int:
-    """Use processor time."""
+def use_processor_time(body: bytes) -> int:
     return sum(range(10**6))

@@ -29,12 +29,14 @@ from tests import sizes
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 
 PATHS = tuple(operation.path for operation in OPERATIONS)
-WITH_BODY = tuple(operation.path for operation in OPERATIONS if operation.body)
-REMOTE = tuple(operation.path for operation in REMOTE_CONTROL.operations)
-FIGURES = tuple(operation.path for area in (ANALYTICS, REPORTS) for operation in area.operations)
+PATHS_WITH_BODY = tuple(operation.path for operation in OPERATIONS if operation.body)
+REMOTE_CONTROL_PATHS = tuple(operation.path for operation in REMOTE_CONTROL.operations)
+FIGURE_PATHS = tuple(
+    operation.path for area in (ANALYTICS, REPORTS) for operation in area.operations
+)
 SUPPORT_PATHS = tuple(operation.path for operation in SUPPORT.operations)
-WRITING = tuple(operation.path for operation in OPERATIONS if operation.writes)
-READING = tuple(path for path in PATHS if path not in WRITING)
+WRITING_PATHS = tuple(operation.path for operation in OPERATIONS if operation.writes)
+READING_PATHS = tuple(path for path in PATHS if path not in WRITING_PATHS)
 
 
 def problem_of(response: httpx2.Response) -> Problem:
@@ -49,14 +51,14 @@ def problem_of(response: httpx2.Response) -> Problem:
 
 
 def test_all_operations_of_the_contract_are_served() -> None:
-    assert sorted(PATHS) == sorted((*REMOTE, *FIGURES, *SUPPORT_PATHS))
-    names = {path.removeprefix(routes.PREFIX) for path in REMOTE}
-    assert len(REMOTE) == 12
+    assert sorted(PATHS) == sorted((*REMOTE_CONTROL_PATHS, *FIGURE_PATHS, *SUPPORT_PATHS))
+    names = {path.removeprefix(routes.PREFIX) for path in REMOTE_CONTROL_PATHS}
+    assert len(REMOTE_CONTROL_PATHS) == 12
     assert set(map(str.lower, names)) == {
         "challenge", "enroll", "current", "heartbeat", "acknowledge", "submitresult",
         "oncommands", "createrequest", "listdevices", "devicedetail", "reportdetail", "revoke",
     }  # fmt: skip
-    assert {path.removeprefix("/api/public/v1/") for path in FIGURES} == {
+    assert {path.removeprefix("/api/public/v1/") for path in FIGURE_PATHS} == {
         "reports/financialSummary", "analytics/dashboard", "analytics/venueFinancialPulse",
         "analytics/chart", "analytics/items", "analytics/reconciliation", "analytics/sales",
         "analytics/trend", "analytics/venuePulse", "analytics/venues",
@@ -67,12 +69,12 @@ def test_all_operations_of_the_contract_are_served() -> None:
 
 
 def test_only_the_reading_operations_of_the_contract_need_no_write_grant() -> None:
-    assert set(READING) == {
+    assert set(READING_PATHS) == {
         routes.CURRENT,
         routes.LIST_DEVICES,
         routes.DEVICE_DETAIL,
         routes.REPORT_DETAIL,
-        *FIGURES,
+        *FIGURE_PATHS,
         *(path for path in SUPPORT_PATHS if path.endswith(("/contact", "/inspect"))),
     }
 
@@ -98,7 +100,7 @@ async def test_a_read_only_key_cannot_call_operations_that_write(
     service: RunningService, path: str
 ) -> None:
     response = await service.post(path, api_key=service.make_key(can_write=False))
-    if path in WRITING:
+    if path in WRITING_PATHS:
         assert (response.status_code, problem_of(response).code) == (403, "read_only_key")
     else:
         assert response.status_code in {200, 400}
@@ -134,14 +136,14 @@ async def test_the_content_type_can_contain_a_charset(service: RunningService) -
     assert response.status_code == 200
 
 
-@pytest.mark.parametrize("path", WITH_BODY)
+@pytest.mark.parametrize("path", PATHS_WITH_BODY)
 async def test_every_operation_requires_a_json_object(service: RunningService, path: str) -> None:
     for body in (b"", b"[]", b"null", b'{"a":1,"a":2}'):
         response = await service.post(path, body)
         assert (response.status_code, problem_of(response).code) == (400, "invalid_request")
 
 
-@pytest.mark.parametrize("path", WITH_BODY)
+@pytest.mark.parametrize("path", PATHS_WITH_BODY)
 async def test_every_operation_refuses_unknown_keys_in_the_body(
     service: RunningService, path: str
 ) -> None:
@@ -237,7 +239,7 @@ class BrokenDatabase(Database):
     write = read
 
 
-async def call_broken(error: Exception) -> httpx2.Response:
+async def call_with_broken_database(error: Exception) -> httpx2.Response:
     """Call a service whose database raises the error."""
     core = Core(BrokenDatabase(error), Settings(refusal_delay_s=0), FakeClock())
     try:
@@ -255,7 +257,7 @@ async def call_broken(error: Exception) -> httpx2.Response:
 async def test_an_internal_error_is_logged_and_reveals_no_details(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    response = await call_broken(RuntimeError("password=hunter2"))
+    response = await call_with_broken_database(RuntimeError("password=hunter2"))
     problem = problem_of(response)
     assert (response.status_code, problem.code) == (500, "internal_server_error")
     assert "hunter2" not in response.text
@@ -264,7 +266,7 @@ async def test_an_internal_error_is_logged_and_reveals_no_details(
 
 
 async def test_a_busy_database_returns_503_with_retry_after() -> None:
-    response = await call_broken(DatabaseBusyError("the database is busy"))
+    response = await call_with_broken_database(DatabaseBusyError("the database is busy"))
     assert (response.status_code, problem_of(response).code) == (503, "unavailable")
     assert int(response.headers["retry-after"]) >= 1
 
@@ -311,7 +313,7 @@ async def test_log_lines_contain_the_id_of_a_key_but_not_the_key(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(path=st.sampled_from(WITH_BODY), body=st.binary(max_size=100))
+@given(path=st.sampled_from(PATHS_WITH_BODY), body=st.binary(max_size=100))
 def test_random_bytes_as_a_body_are_refused_with_400(
     database: Database, path: str, body: bytes
 ) -> None:

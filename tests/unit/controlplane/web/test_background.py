@@ -68,7 +68,7 @@ class FlakyDatabase(Database):
         if self._uses == 1:
             raise OSError("the disk is not available")
         self._on_later_write()
-        return 0, 0
+        return 0, 0  # as `sweep` returns
 
 
 async def test_a_background_loop_continues_after_an_error(caplog: pytest.LogCaptureFixture) -> None:

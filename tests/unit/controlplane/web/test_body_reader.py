@@ -26,7 +26,13 @@ from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import REPORT
 from tests.unit.controlplane.test_workers import is_running
-from tests.unit.controlplane.web.body_parsers import die, niceness, own_pid, refuse, work
+from tests.unit.controlplane.web.body_parsers import (
+    kill_process,
+    niceness,
+    own_pid,
+    refuse,
+    use_processor_time,
+)
 
 pytestmark = [
     pytest.mark.medium,
@@ -70,7 +76,7 @@ def test_a_refused_lower_priority_raises_no_error(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_the_reader_returns_the_duration_of_the_parsing(reader: BodyReader) -> None:
-    _, took_s = await reader.read(work, b"")
+    _, took_s = await reader.read(use_processor_time, b"")
     assert took_s > 0
 
 
@@ -95,9 +101,9 @@ async def test_a_process_that_was_killed_is_replaced(reader: BodyReader) -> None
 
 async def test_a_body_that_kills_the_parsing_process_is_refused(reader: BodyReader) -> None:
     with pytest.raises(Refusal) as refused:
-        await reader.read(die, b"")
+        await reader.read(kill_process, b"")
     assert refused.value.status == HTTPStatus.SERVICE_UNAVAILABLE
-    assert (await reader.read(work, b""))[0] > 0
+    assert (await reader.read(use_processor_time, b""))[0] > 0
 
 
 async def test_sigint_and_sigterm_do_not_end_the_body_parser(reader: BodyReader) -> None:
@@ -154,8 +160,10 @@ class TestService:
         assert (await service.post(routes.LIST_DEVICES)).status_code == 200
         release = threading.Event()
         threads = service.core.settings.worker_threads
-        busy = [service.core.run(lambda _transact: release.wait(TIMEOUT_S)) for _ in range(threads)]
-        waiting = asyncio.gather(*busy)
+        blocking_calls = [
+            service.core.run(lambda _transact: release.wait(TIMEOUT_S)) for _ in range(threads)
+        ]
+        waiting = asyncio.gather(*blocking_calls)
         await asyncio.sleep(0)
         try:
             async with asyncio.timeout(TIMEOUT_S / 2):

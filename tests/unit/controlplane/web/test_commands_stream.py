@@ -40,17 +40,17 @@ def settings() -> Settings:
 
 
 class Stream:
-    """Reads a command stream piece by piece."""
+    """Reads a command stream chunk by chunk."""
 
-    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
-        self._pieces = pieces
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
 
-    async def piece(self) -> bytes:
+    async def next_chunk(self) -> bytes:
         async with asyncio.timeout(TIMEOUT_S):
-            return await anext(self._pieces)
+            return await anext(self._chunks)
 
-    async def request_id(self) -> str:
-        lines = (await self.piece()).decode().splitlines()
+    async def next_request_id(self) -> str:
+        lines = (await self.next_chunk()).decode().splitlines()
         assert lines[0] == "event: command"
         command = json.loads(lines[2].removeprefix("data: "))
         assert lines[1] == f"id: {command['requestId']}"
@@ -60,7 +60,7 @@ class Stream:
         """Return True if the stream ends, False if it sends anything but keep-alive messages."""
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                while await self.piece() == KEEP_ALIVE % RECONNECT_MIN_MS:
+                while await self.next_chunk() == KEEP_ALIVE % RECONNECT_MIN_MS:
                     pass
         except StopAsyncIteration:
             return True
@@ -71,18 +71,18 @@ class Stream:
 async def open_stream(service: RunningService, api_key: str) -> AsyncIterator[Stream]:
     with service.core.feeds.open(service.caller(api_key).key_id) as opened:
         stream = Stream(command_stream(service.core, opened))
-        assert await stream.piece() == OPENING % RECONNECT_MIN_MS
+        assert await stream.next_chunk() == OPENING % RECONNECT_MIN_MS
         yield stream
 
 
-async def test_a_stream_sends_waiting_requests_first_and_new_ones_at_once(
+async def test_a_stream_sends_waiting_requests_first_and_new_requests_at_once(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
     first = await device.create_request()
     async with open_stream(service, device.api_key) as stream:
-        assert await stream.request_id() == first
-        waiting = asyncio.create_task(stream.request_id())
+        assert await stream.next_request_id() == first
+        waiting = asyncio.create_task(stream.next_request_id())
         second = await device.create_request()
         assert await waiting == second
 
@@ -94,7 +94,7 @@ async def test_a_new_stream_repeats_requests_that_are_not_running(service: Runni
     await device.acknowledge(requests[2], "running")
     for _ in range(2):
         async with open_stream(service, device.api_key) as stream:
-            assert [await stream.request_id() for _ in range(2)] == requests[:2]
+            assert [await stream.next_request_id() for _ in range(2)] == requests[:2]
 
 
 async def test_a_stream_sends_no_requests_of_devices_of_other_keys(service: RunningService) -> None:
@@ -103,7 +103,7 @@ async def test_a_stream_sends_no_requests_of_devices_of_other_keys(service: Runn
     async with open_stream(service, other.api_key) as stream:
         await device.create_request()
         own_request = await other.create_request()
-        assert await stream.request_id() == own_request
+        assert await stream.next_request_id() == own_request
 
 
 async def test_two_streams_of_one_key_send_the_same_requests(service: RunningService) -> None:
@@ -113,7 +113,7 @@ async def test_two_streams_of_one_key_send_the_same_requests(service: RunningSer
         open_stream(service, device.api_key) as second,
     ):
         request = await device.create_request()
-        assert await first.request_id() == await second.request_id() == request
+        assert await first.next_request_id() == await second.next_request_id() == request
         assert service.core.feeds.count == 2
     assert service.core.feeds.count == 0
 
@@ -161,24 +161,24 @@ class TestQuickPolls:
 
     async def test_an_idle_stream_is_kept_alive(self, service: RunningService) -> None:
         async with open_stream(service, service.write_key) as stream:
-            assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
-            assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
+            assert await stream.next_chunk() == KEEP_ALIVE % RECONNECT_MIN_MS
+            assert await stream.next_chunk() == KEEP_ALIVE % RECONNECT_MIN_MS
 
     async def test_more_open_streams_get_a_longer_reconnection_time(
         self, service: RunningService
     ) -> None:
         async with open_stream(service, service.write_key) as stream:
             service.core.feeds.count = 10_000
-            assert await stream.piece() == KEEP_ALIVE % 50_000
+            assert await stream.next_chunk() == KEEP_ALIVE % 50_000
 
     async def test_a_request_of_another_process_is_delivered(self, service: RunningService) -> None:
         device = await service.device().enrolled()
         async with open_stream(service, device.api_key) as stream:
-            assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
+            assert await stream.next_chunk() == KEEP_ALIVE % RECONNECT_MIN_MS
             request = create_request_without_notification(service, device)
-            while (piece := await stream.piece()) == KEEP_ALIVE % RECONNECT_MIN_MS:
+            while (chunk := await stream.next_chunk()) == KEEP_ALIVE % RECONNECT_MIN_MS:
                 pass
-            assert request in piece.decode()
+            assert request in chunk.decode()
 
     async def test_a_stream_ends_when_its_key_is_revoked(self, service: RunningService) -> None:
         key = service.make_key()

@@ -55,7 +55,9 @@ async def mark_offline(core: Core) -> None:
         core.console_feeds.notify(organization_id, positions, is_reordered=True)
 
 
-async def ask(service: RunningService, call: str, key: str | None = None, **body: Any) -> Any:
+async def call_console(
+    service: RunningService, call: str, key: str | None = None, **body: Any
+) -> Any:
     reply = await service.post(f"/console/api/{call}", json.dumps(body), api_key=key)
     assert reply.status_code == 200, reply.text
     return reply.json()
@@ -65,7 +67,7 @@ async def list_names(service: RunningService, key: str | None = None, **filters:
     """Return the names of the listed devices in order. The list is read in pages of two."""
     names, cursor = list[str](), dict[str, str]()
     while True:
-        page = await ask(service, "overview", key, size=2, **filters, **cursor)
+        page = await call_console(service, "overview", key, size=2, **filters, **cursor)
         names += [row["device"]["legacyInstallId"] for row in page["devices"]]
         if page["nextCursor"] is None:
             return names
@@ -81,7 +83,10 @@ async def enroll(service: RunningService, name: str, **changes: Any) -> Simulate
 
 
 async def enroll_in_each_state(service: RunningService) -> dict[str, SimulatedDevice]:
-    """Enroll a device for each state. Return the devices by their names."""
+    """Enroll a device for each state. Return the devices by their names.
+
+    The device ``gone`` is offline, and ``never`` has sent no heartbeat.
+    """
     devices = {
         "never": await enroll(service, "never", platform="windows"),
         "gone": await enroll(service, "gone", location="loc-0002"),
@@ -90,10 +95,10 @@ async def enroll_in_each_state(service: RunningService) -> dict[str, SimulatedDe
     service.clock.advance(1)
     await devices["gone"].heartbeat()
     service.clock.advance(service.core.settings.online_window_s + 1)
-    devices["well"] = await enroll(service, "well", appVersion="0.2.0")
+    devices["healthy"] = await enroll(service, "healthy", appVersion="0.2.0")
     devices["broken"] = await enroll(service, "broken", location="loc-0002")
     assert (await devices["broken"].submit(BROKEN_REPORT)).status_code == 200
-    reply = await devices["well"].call(routes.REVOKE, instanceId=devices["revoked"].instance_id)
+    reply = await devices["healthy"].call(routes.REVOKE, instanceId=devices["revoked"].instance_id)
     assert reply.status_code == 200
     await mark_offline(service.core)
     return devices
@@ -101,7 +106,7 @@ async def enroll_in_each_state(service: RunningService) -> dict[str, SimulatedDe
 
 async def test_devices_with_problems_are_listed_first(service: RunningService) -> None:
     await enroll_in_each_state(service)
-    assert await list_names(service) == ["gone", "never", "broken", "well", "revoked"]
+    assert await list_names(service) == ["gone", "never", "broken", "healthy", "revoked"]
 
 
 @pytest.mark.parametrize(
@@ -111,19 +116,19 @@ async def test_devices_with_problems_are_listed_first(service: RunningService) -
         ({"state": "never-connected"}, ["never"]),
         ({"state": "broken"}, ["broken"]),
         ({"state": "warning"}, []),
-        ({"state": "healthy"}, ["well"]),
-        ({"state": "online"}, ["broken", "well"]),
+        ({"state": "healthy"}, ["healthy"]),
+        ({"state": "online"}, ["broken", "healthy"]),
         ({"state": "busy"}, []),
         ({"state": "revoked"}, ["revoked"]),
         ({"location": "loc-0002"}, ["gone", "broken"]),
         ({"platform": "windows"}, ["never"]),
-        ({"version": "0.2.0"}, ["well"]),
+        ({"version": "0.2.0"}, ["healthy"]),
         ({"version": ""}, []),
         ({"search": "OK en"}, ["broken"]),
         ({"search": "loc-0002 gon"}, ["gone"]),
         ({"search": "%"}, []),
         ({"search": "_"}, []),
-        ({"search": "0.2"}, ["well"]),
+        ({"search": "0.2"}, ["healthy"]),
         ({"search": "Kitchen moved"}, ["broken"]),
         ({"search": "laser"}, ["broken"]),
         ({"search": "offline"}, ["gone"]),
@@ -140,8 +145,11 @@ async def test_filters_select_devices(
 
 async def test_devices_are_searched_by_id_prefix(service: RunningService) -> None:
     devices = await enroll_in_each_state(service)
-    for word in (devices["well"].instance_id[:8], devices["well"].instance_id.upper()):
-        assert await list_names(service, search=word) == ["well"]
+    for word in (
+        devices["healthy"].instance_id[:8],
+        devices["healthy"].instance_id.upper(),
+    ):
+        assert await list_names(service, search=word) == ["healthy"]
 
 
 async def test_requests_of_another_organization_are_hidden(
@@ -160,8 +168,8 @@ async def test_each_count_of_the_summary_equals_the_number_of_filtered_devices(
     service: RunningService,
 ) -> None:
     devices = await enroll_in_each_state(service)
-    await devices["well"].create_request()
-    result = await ask(service, "summary")
+    await devices["healthy"].create_request()
+    result = await call_console(service, "summary")
     for state, count in result["states"].items():
         expected = await list_names(service, **({} if state == "all" else {"state": state}))
         assert len(expected) == count, state
@@ -181,7 +189,7 @@ async def test_a_row_has_its_times_reports_and_requests(service: RunningService)
     assert (await device.submit(kind="application")).status_code == 200
     request_id = await device.create_request()
     await device.acknowledge(request_id, "running")
-    (row,) = (await ask(service, "overview"))["devices"]
+    (row,) = (await call_console(service, "overview"))["devices"]
     assert row["state"] == "online"
     assert row["severity"] == "bad"
     network, application = row["reports"]
@@ -202,12 +210,12 @@ async def test_a_newer_report_replaces_an_older_report_in_the_overview(
 ) -> None:
     device = await enroll(service, "till")
     await device.submit()
-    assert (await ask(service, "summary"))["states"]["broken"] == 1
+    assert (await call_console(service, "summary"))["states"]["broken"] == 1
     await device.submit(HEALTHY_REPORT)
-    (row,) = (await ask(service, "overview"))["devices"]
+    (row,) = (await call_console(service, "overview"))["devices"]
     assert len(row["reports"]) == 1
     assert row["severity"] == row["reports"][0]["severity"] != "bad"
-    assert (await ask(service, "summary"))["states"]["broken"] == 0
+    assert (await call_console(service, "summary"))["states"]["broken"] == 0
 
 
 async def test_a_returning_device_is_sorted_among_the_online_devices(
@@ -216,7 +224,7 @@ async def test_a_returning_device_is_sorted_among_the_online_devices(
     devices = await enroll_in_each_state(service)
     await devices["gone"].heartbeat()
     assert await list_names(service, state="offline") == []
-    assert await list_names(service, state="online") == ["broken", "gone", "well"]
+    assert await list_names(service, state="online") == ["broken", "gone", "healthy"]
 
 
 async def test_the_overview_lists_only_devices_at_the_locations_of_the_key(
@@ -226,12 +234,12 @@ async def test_the_overview_lists_only_devices_at_the_locations_of_the_key(
     second = service.make_key(can_write=False, locations=["loc-0002"])
     assert await list_names(service, second) == ["gone", "broken"]
     assert await list_names(service, second, location="loc-0001") == []
-    summary = await ask(service, "summary", second)
+    summary = await call_console(service, "summary", second)
     assert summary["states"]["all"] == 2
     assert summary["canWrite"] is False
     foreign = service.make_key(organization_id="org-0002")
     assert await list_names(service, foreign) == []
-    assert (await ask(service, "summary", foreign))["reports"] == []
+    assert (await call_console(service, "summary", foreign))["reports"] == []
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -261,9 +269,9 @@ async def test_invalid_filters_are_refused(service: RunningService, body: Any) -
 
 
 @given(st.text(max_size=300))
-def test_search_text_is_accepted_unless_it_has_control_characters_or_surrogates(words: str) -> None:
-    body = json.dumps({"search": words}).encode()
-    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in words):
+def test_search_text_is_accepted_unless_it_has_control_characters_or_surrogates(text: str) -> None:
+    body = json.dumps({"search": text}).encode()
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
         with pytest.raises(Refusal):
             parse_body(OverviewRequest, body)
         return
@@ -272,7 +280,7 @@ def test_search_text_is_accepted_unless_it_has_control_characters_or_surrogates(
     query = select(Device.position).where(*conditions)
     # A word is compared with three columns of the device, the names of locations, and the texts of
     # the newest reports.
-    assert str(query).count("LIKE") == 5 * min(len(words.split()), WORDS_MAX)
+    assert str(query).count("LIKE") == 5 * min(len(text.split()), WORDS_MAX)
 
 
 def test_the_summary_of_a_report_that_cannot_be_summarized_is_a_fixed_sentence(
@@ -288,7 +296,7 @@ async def test_a_device_has_a_line_for_each_report(service: RunningService) -> N
     request_id = await device.create_request()
     await device.submit(BROKEN_REPORT, requestId=request_id)
     await device.submit(json.loads(encode(hostile_network())))
-    detail = await ask(service, "device", instanceId=device.instance_id)
+    detail = await call_console(service, "device", instanceId=device.instance_id)
     assert {line["reportId"] for line in detail["lines"]} == {
         report["reportId"] for report in detail["detail"]["reports"]
     }
@@ -303,26 +311,31 @@ async def test_a_device_has_a_line_for_each_report(service: RunningService) -> N
 # ---------------------------------------------------------------------------- changes
 
 
-class Console:
+class EventReader:
     """Reads the events of a stream directly from the endpoint, without a connection."""
 
     def __init__(self, events: AsyncIterator[bytes]) -> None:
         self._events = events
 
-    async def next(self) -> tuple[str, Any]:
+    async def next_event(self) -> tuple[str, Any]:
+        """Return the name and the data of the next event.
+
+        Raises:
+            EOFError: the stream has ended.
+        """
         async with asyncio.timeout(TIMEOUT_S):
-            async for piece in self._events:
-                if piece.startswith(b"event: "):
-                    name, data = piece.decode().removeprefix("event: ").split("\ndata: ", 1)
+            async for chunk in self._events:
+                if chunk.startswith(b"event: "):
+                    name, data = chunk.decode().removeprefix("event: ").split("\ndata: ", 1)
                     return name, json.loads(data)
         raise EOFError
 
-    async def row_where(self, **expected: Any) -> Any:
+    async def next_row_with(self, **expected: Any) -> Any:
         """Return the next row whose request or device has these values."""
         while True:
-            name, row = await self.next()
-            flat = {**row.get("device", {}), **(row.get("requests") or [{}])[0]}
-            if name == "device" and expected.items() <= flat.items():
+            name, row = await self.next_event()
+            values = {**row.get("device", {}), **(row.get("requests") or [{}])[0]}
+            if name == "device" and expected.items() <= values.items():
                 return row
 
 
@@ -333,84 +346,86 @@ def _stream_without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def console(service: RunningService) -> AsyncIterator[tuple[Console, SimulatedDevice]]:
+async def stream_and_device(
+    service: RunningService,
+) -> AsyncIterator[tuple[EventReader, SimulatedDevice]]:
     device = await enroll(service, "till")
     positions = service.database.read(
         lambda session: session.scalars(select(Device.position)).all()
     )
     caller = service.caller(service.write_key)
     feeds = service.core.console_feeds
-    with feeds.open(caller.organization_id, caller.key_id, positions) as stream:
-        events = ChangesEndpoint(service.core)._events(stream)
+    with feeds.open(caller.organization_id, caller.key_id, positions) as feed:
+        events = ChangesEndpoint(service.core)._events(feed)
         async with aclosing(events):
-            console = Console(events)
-            await console.row_where(legacyInstallId="till")
-            yield console, device
+            stream = EventReader(events)
+            await stream.next_row_with(legacyInstallId="till")
+            yield stream, device
 
 
 async def test_a_heartbeat_a_request_and_a_report_are_streamed(
-    service: RunningService, console: tuple[Console, SimulatedDevice]
+    service: RunningService, stream_and_device: tuple[EventReader, SimulatedDevice]
 ) -> None:
-    stream, device = console
+    stream, device = stream_and_device
     service.clock.advance(5)
     received = (await device.heartbeat()).json()["lastSeenAt"]
-    await stream.row_where(lastSeenAt=received)
+    await stream.next_row_with(lastSeenAt=received)
     request_id = await device.create_request()
-    await stream.row_where(id=request_id, status="queued")
+    await stream.next_row_with(id=request_id, status="queued")
     await device.acknowledge(request_id, "running")
-    await stream.row_where(id=request_id, status="running")
+    await stream.next_row_with(id=request_id, status="running")
     await device.submit(BROKEN_REPORT, requestId=request_id)
-    row = await stream.row_where(legacyInstallId="till")
+    row = await stream.next_row_with(legacyInstallId="till")
     assert row["requests"] == []
     assert row["reports"][0]["requestId"] == request_id
-    assert await stream.next() == ("reload", {})
+    assert await stream.next_event() == ("reload", {})
 
 
 async def test_a_new_device_is_streamed(
-    service: RunningService, console: tuple[Console, SimulatedDevice]
+    service: RunningService, stream_and_device: tuple[EventReader, SimulatedDevice]
 ) -> None:
-    stream, _ = console
+    stream, _ = stream_and_device
     await enroll(service, "another")
-    assert await stream.next() == ("reload", {})
+    assert await stream.next_event() == ("reload", {})
 
 
 async def test_an_offline_device_is_streamed(
-    service: RunningService, console: tuple[Console, SimulatedDevice]
+    service: RunningService, stream_and_device: tuple[EventReader, SimulatedDevice]
 ) -> None:
-    stream, _ = console
+    stream, _ = stream_and_device
     service.clock.advance(service.core.settings.online_window_s + 1)
     await mark_offline(service.core)
-    row = await stream.row_where(legacyInstallId="till")
+    row = await stream.next_row_with(legacyInstallId="till")
     assert row["state"] == "never-connected"
     assert await list_names(service, state="never-connected") == ["till"]
 
 
 async def test_changes_of_another_process_are_streamed(
-    service: RunningService, console: tuple[Console, SimulatedDevice]
+    service: RunningService, stream_and_device: tuple[EventReader, SimulatedDevice]
 ) -> None:
-    stream, device = console
+    stream, device = stream_and_device
     service.core.console_feeds.notify = lambda *_, **__: None  # type: ignore[method-assign]
     request_id = await device.create_request()
-    await stream.row_where(id=request_id, status="queued")
+    await stream.next_row_with(id=request_id, status="queued")
 
 
 async def test_the_stream_ends_when_its_key_is_revoked(
-    service: RunningService, console: tuple[Console, SimulatedDevice]
+    service: RunningService, stream_and_device: tuple[EventReader, SimulatedDevice]
 ) -> None:
-    stream, _ = console
+    stream, _ = stream_and_device
     key_id = service.caller(service.write_key).key_id
     service.database.write(lambda session: revoke_key(session, key_id, service.clock()))
     with pytest.raises(EOFError):
-        await stream.next()
+        await stream.next_event()
 
 
 async def test_the_stream_ends_when_the_service_stops(
-    service: RunningService, console: tuple[Console, SimulatedDevice]
+    service: RunningService, stream_and_device: tuple[EventReader, SimulatedDevice]
 ) -> None:
-    stream, _ = console
+    stream, _ = stream_and_device
     service.core.close_feeds()
     with pytest.raises(EOFError):
-        await stream.next()
+        await stream.next_event()
 
 
 async def test_only_devices_at_the_locations_of_the_caller_are_streamed(
@@ -428,7 +443,7 @@ async def test_only_devices_at_the_locations_of_the_caller_are_streamed(
     )
 
 
-class CountedPolls:
+class CountingPoller:
     """Polls as the service does. While ``is_failing`` is True, the polls fail.
 
     ``polls`` contains, for each poll, the numbers of changed devices, displayed devices and keys.
@@ -455,7 +470,7 @@ async def test_one_poll_serves_all_consoles(
     monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
     await enroll(service, "till")
     other = await enroll(service, "other", location="loc-0002")
-    polls = CountedPolls(service)
+    polls = CountingPoller(service)
     feeds = ConsoleFeeds(polls)
     positions = service.database.read(
         lambda session: session.scalars(select(Device.position).order_by(Device.position)).all()
@@ -489,7 +504,7 @@ async def test_console_streams_continue_after_a_failure_of_the_database(
     service: RunningService,
 ) -> None:
     await enroll(service, "till")
-    polls = CountedPolls(service)
+    polls = CountingPoller(service)
     polls.is_failing = True
     feeds = ConsoleFeeds(polls)
     caller = service.caller(service.write_key)
@@ -537,6 +552,7 @@ async def test_unchanged_devices_are_not_read_again(
         service.database.read(lambda session: poller.poll(session, service.clock(), (), (1,), ()))
         return list(positions_read)
 
+    # After each change, only the first of two polls reads the device.
     assert (polled_positions(), polled_positions()) == ([[1]], [])
     await device.heartbeat()
     service.clock.advance(1)
@@ -548,10 +564,10 @@ async def test_unchanged_devices_are_not_read_again(
     for days in (1, 2):
         until = (service.clock() + timedelta(days=days)).isoformat()
         pending = {"kind": "network", "until": until, "instanceIds": [device.instance_id]}
-        reply = await ask(service, "pending-requests", **pending)
+        reply = await call_console(service, "pending-requests", **pending)
         assert (polled_positions(), polled_positions()) == ([[1]], [])
     (pending_id,) = reply["pendingRequests"]
-    await ask(service, "pending-requests/cancel", pendingRequestId=pending_id)
+    await call_console(service, "pending-requests/cancel", pendingRequestId=pending_id)
     assert (polled_positions(), polled_positions()) == ([[1]], [])
     for instance_id in (None, UUID(device.instance_id)):
         now = service.clock()

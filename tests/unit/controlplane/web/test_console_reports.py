@@ -125,6 +125,6 @@ async def test_the_refusal_of_a_table_names_the_tables_of_the_report(
     reply = await service.post("/console/report-table", body)
     assert reply.status_code == 400
     assert "must be one of facts" in reply.text
-    stranger = service.make_key(locations=("elsewhere",))
-    refused = await service.post("/console/report-table", body, api_key=stranger)
+    key_of_other_location = service.make_key(locations=("elsewhere",))
+    refused = await service.post("/console/report-table", body, api_key=key_of_other_location)
     assert refused.status_code == 403

@@ -130,7 +130,7 @@ async def test_the_oldest_waiting_connection_is_closed_at_the_limit() -> None:
                 assert await reader.read() == b""
 
 
-def post(path: str, size: int, *headers: str) -> bytes:
+def post_request(path: str, size: int, *headers: str) -> bytes:
     lines = (f"POST {path} HTTP/1.1", "Host: service", f"Content-Length: {size}", *headers)
     return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
 
@@ -145,11 +145,11 @@ async def test_the_oldest_connection_with_an_incomplete_body_is_closed_at_the_li
     async with serve(3) as port, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connect(port)) for _ in range(3)]
         for _, writer in clients:
-            writer.write(post("/body", 2) + b"x")
-        more = [await stack.enter_async_context(connect(port)) for _ in range(2)]
+            writer.write(post_request("/body", 2) + b"x")
+        new_clients = [await stack.enter_async_context(connect(port)) for _ in range(2)]
         for reader, _ in clients[:2]:
             await assert_closed(reader)
-        for reader, writer in (clients[2], *more):
+        for reader, writer in (clients[2], *new_clients):
             writer.write(b"x" if writer is clients[2][1] else REQUEST)
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
 
@@ -157,7 +157,7 @@ async def test_the_oldest_connection_with_an_incomplete_body_is_closed_at_the_li
 async def test_the_limit_of_one_network_leaves_connections_for_other_networks() -> None:
     async with serve(10, network_awaited_max=2) as port, AsyncExitStack() as stack:
         other = await stack.enter_async_context(connect(port, "127.0.0.2"))
-        other[1].write(post("/body", 2) + b"x")
+        other[1].write(post_request("/body", 2) + b"x")
         same_network = [await stack.enter_async_context(connect(port)) for _ in range(4)]
         for reader, _ in same_network[:2]:
             await assert_closed(reader)
@@ -178,7 +178,7 @@ async def test_networks_behind_a_trusted_proxy_are_distinguished() -> None:
     ):
         clients = [await stack.enter_async_context(connect(port)) for _ in addresses]
         for (_, writer), address in zip(clients, addresses, strict=True):
-            writer.write(post("/body", 2, f"X-Forwarded-For: {address}") + b"x")
+            writer.write(post_request("/body", 2, f"X-Forwarded-For: {address}") + b"x")
             await writer.drain()
         await assert_closed(clients[1][0])
         for number in (0, 2, 3, 4):
@@ -188,9 +188,12 @@ async def test_networks_behind_a_trusted_proxy_are_distinguished() -> None:
 
 
 async def test_the_application_gets_a_request_with_its_whole_short_body() -> None:
-    """The application does not read the body, so otherwise its reply would come first."""
+    """The application does not read the body.
+
+    If it got the request earlier, its reply would arrive before the end of the body.
+    """
     async with serve() as port, connect(port) as (reader, writer), connect(port) as other:
-        writer.write(post("/", 2) + b"x")
+        writer.write(post_request("/", 2) + b"x")
         await writer.drain()
         other[1].write(REQUEST)
         assert (await other[0].readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
@@ -199,7 +202,7 @@ async def test_the_application_gets_a_request_with_its_whole_short_body() -> Non
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_a_request_without_a_body_starts_at_once_even_if_it_asks_for_an_upgrade(
+async def test_a_request_without_a_body_starts_at_once_even_if_it_requests_an_upgrade(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """curl --http2 sends such requests. The service continues with HTTP/1.1."""
@@ -213,11 +216,11 @@ async def test_a_request_without_a_body_starts_at_once_even_if_it_asks_for_an_up
 @pytest.mark.parametrize(
     "head",
     [
-        post("/", 2) + b"x",
-        post("/", 2, "Expect: 100-continue"),
-        post("/", 1_000_000),
-        post("/", 2).replace(b"Content-Length: 2", b"Transfer-Encoding: chunked"),
-        REQUEST + post("/", 2),
+        post_request("/", 2) + b"x",
+        post_request("/", 2, "Expect: 100-continue"),
+        post_request("/", 1_000_000),
+        post_request("/", 2).replace(b"Content-Length: 2", b"Transfer-Encoding: chunked"),
+        REQUEST + post_request("/", 2),
     ],
     ids=["slow", "continue", "large", "chunked", "pipelined"],
 )
@@ -247,17 +250,17 @@ async def test_connections_whose_clients_do_not_read_are_limited() -> None:
         reader, writer = await stack.enter_async_context(connect(port))
         writer.write(REQUEST)
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
-        received = [len(await received_of(reader)) for reader, _ in clients]
+        received = [len(await read_large_body(reader)) for reader, _ in clients]
         assert received[0] < LARGE
         assert received[1:] == [LARGE, LARGE]
 
 
-async def received_of(reader: asyncio.StreamReader) -> bytes:
+async def read_large_body(reader: asyncio.StreamReader) -> bytes:
     """Return the body of a large reply, as far as it arrives."""
     received = b""
     with suppress(ConnectionError):
-        while len(received) < LARGE and (piece := await reader.read(LARGE)):
-            received += piece
+        while len(received) < LARGE and (chunk := await reader.read(LARGE)):
+            received += chunk
     return received
 
 

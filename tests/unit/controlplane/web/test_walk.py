@@ -59,7 +59,7 @@ class Walk:
         if kind == "call" and frame.f_code.co_filename.startswith(PACKAGE):
             self.steps.append(frame.f_code.co_filename.removeprefix(PACKAGE))
 
-    def note_statement(self, *_arguments: object) -> None:
+    def record_statement(self, *_arguments: object) -> None:
         self.steps.append("SQL")
 
     @property
@@ -76,11 +76,11 @@ def record_walk() -> Iterator[Walk]:
     before = sys.getprofile()
     threading.setprofile(walk.profile)
     sys.setprofile(walk.profile)
-    event.listen(Engine, "before_cursor_execute", walk.note_statement)
+    event.listen(Engine, "before_cursor_execute", walk.record_statement)
     try:
         yield walk
     finally:
-        event.remove(Engine, "before_cursor_execute", walk.note_statement)
+        event.remove(Engine, "before_cursor_execute", walk.record_statement)
         sys.setprofile(before)
         threading.setprofile(None)  # type: ignore[arg-type]  # the default
 

@@ -22,7 +22,7 @@ from controlplane.devices.overview import summaries
 from controlplane.storage.report_tables import DeviceFinding, JudgedReport
 from controlplane.storage.tables import Device
 from tests.unit.controlplane.devices.findings.fleet import payload
-from tests.unit.controlplane.devices.test_newest_reports import VENUE, ask, enroll
+from tests.unit.controlplane.devices.test_newest_reports import NETWORK_REPORT, call_console, enroll
 from tests.unit.controlplane.running_service import RunningService
 
 DAY_S = 86_400
@@ -33,7 +33,7 @@ async def counts(service: RunningService, **filters: Any) -> dict[str, tuple[int
     """Return the numbers of devices of each rule: the devices with its finding, the devices whose
     reports do not show whether they have it, and the devices that have had it for less than a day.
     """
-    reply = await ask(service, "findings", **filters)
+    reply = await call_console(service, "findings", **filters)
     return {
         each["rule"]: (each["deviceCount"], each["unknownCount"], each["newCount"])
         for each in reply["findings"]
@@ -41,7 +41,7 @@ async def counts(service: RunningService, **filters: Any) -> dict[str, tuple[int
 
 
 async def entries(service: RunningService, **filters: Any) -> list[Any]:
-    return list((await ask(service, "findings/devices", **filters))["entries"])
+    return list((await call_console(service, "findings/devices", **filters))["entries"])
 
 
 def test_rules_with_the_same_code_have_the_same_severity_sentence_and_fix() -> None:
@@ -81,11 +81,11 @@ async def test_a_finding_is_counted_as_soon_as_its_report_is_accepted(
 ) -> None:
     bar = await enroll(service, "bar")
     await enroll(service, "office")
-    await bar.submit(VENUE)
+    await bar.submit(NETWORK_REPORT)
     assert await counts(service) == {"printer-moved": (1, 1, 1), "printer-unreachable": (1, 1, 1)}
     await bar.submit(payload("network", frozenset({"kitchen"})))
     assert (await counts(service))["printer-unreachable"] == (0, 1, 0)
-    reply = await ask(service, "findings", rule="printer-moved")
+    reply = await call_console(service, "findings", rule="printer-moved")
     (location,) = reply["locations"]
     assert (location["count"], location["unknownCount"]) == (1, 1)
     assert location["link"] == "/#/findings?location=loc-0001&rule=printer-moved"
@@ -95,7 +95,7 @@ async def test_devices_of_a_location_with_the_same_finding_are_one_entry(
     service: RunningService,
 ) -> None:
     for name, location in (("bar", "loc-0001"), ("office", "loc-0001"), ("till", "loc-0002")):
-        await (await enroll(service, name, location)).submit(VENUE)
+        await (await enroll(service, name, location)).submit(NETWORK_REPORT)
     entry_list = await entries(service, rule="printer-moved")
     assert [(each["locationId"], each["deviceCount"]) for each in entry_list] == [
         ("loc-0001", 2),
@@ -119,7 +119,13 @@ async def test_a_finding_begins_with_the_first_of_consecutive_reports_that_have_
 ) -> None:
     bar = await enroll(service, "bar")
     begins = []
-    for report in (VENUE, VENUE, payload("network", NO_FAULTS), VENUE, None):
+    for report in (
+        NETWORK_REPORT,
+        NETWORK_REPORT,
+        payload("network", NO_FAULTS),
+        NETWORK_REPORT,
+        None,
+    ):
         service.clock.advance(60)
         await bar.submit(report)
         begins += [each["since"] for each in await entries(service, rule="printer-moved")]
@@ -131,8 +137,8 @@ async def test_findings_of_old_reports_and_of_revoked_devices_are_not_counted(
     service: RunningService,
 ) -> None:
     bar, office = await enroll(service, "bar"), await enroll(service, "office")
-    await bar.submit(VENUE)
-    await office.submit(VENUE)
+    await bar.submit(NETWORK_REPORT)
+    await office.submit(NETWORK_REPORT)
     await office.call(routes.REVOKE, instanceId=office.instance_id)
     assert (await counts(service))["printer-moved"] == (1, 0, 1)
     service.clock.advance(8 * DAY_S)
@@ -140,17 +146,17 @@ async def test_findings_of_old_reports_and_of_revoked_devices_are_not_counted(
     assert service.database.write(step) == 1
     assert service.database.write(step) == 0
     assert (await counts(service))["printer-moved"] == (0, 1, 0)
-    reply = await ask(service, "findings")
+    reply = await call_console(service, "findings")
     assert (reply["deviceCount"], reply["unknownCount"]) == (1, 1)
     (moved,) = (each for each in reply["findings"] if each["rule"] == "printer-moved")
     assert moved["trend"][-9:] == [1] * 8 + [0]
-    await bar.submit(VENUE)
+    await bar.submit(NETWORK_REPORT)
     assert (await counts(service))["printer-moved"] == (1, 0, 0)
 
 
 async def test_a_new_release_evaluates_the_newest_reports_again(service: RunningService) -> None:
     bar = await enroll(service, "bar")
-    await bar.submit(VENUE)
+    await bar.submit(NETWORK_REPORT)
     before = await entries(service, rule="printer-moved")
     service.clock.advance(60)
 
@@ -177,7 +183,7 @@ async def test_findings_remain_if_the_rules_of_a_new_release_fail(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bar = await enroll(service, "bar")
-    await bar.submit(VENUE)
+    await bar.submit(NETWORK_REPORT)
     before = await entries(service, rule="printer-moved")
     service.database.write(
         lambda session: session.execute(
@@ -195,23 +201,23 @@ async def test_a_printer_is_not_broken_during_weeks_without_reports(
     service: RunningService,
 ) -> None:
     bar = await enroll(service, "bar")
-    await bar.submit(VENUE)
+    await bar.submit(NETWORK_REPORT)
     service.clock.advance(3600)
-    await bar.submit(VENUE)
+    await bar.submit(NETWORK_REPORT)
     service.clock.advance(20 * 86_400)
     await bar.submit(payload("network", NO_FAULTS))
-    reply = await ask(service, "findings/printers")
+    reply = await call_console(service, "findings/printers")
     assert [each["brokenSeconds"] for each in reply["printers"]] == [3600, 3600]
 
 
 async def test_worst_printers_are_those_that_were_broken_longest(service: RunningService) -> None:
     bar, office = await enroll(service, "bar"), await enroll(service, "office")
-    await bar.submit(VENUE)
+    await bar.submit(NETWORK_REPORT)
     await office.submit(payload("network", frozenset({"kitchen"})))
     service.clock.advance(3600)
     await bar.submit(payload("network", NO_FAULTS))
     service.clock.advance(3600)
-    reply = await ask(service, "findings/printers")
+    reply = await call_console(service, "findings/printers")
     worst = [
         (each["deviceName"], each["id"], each["state"], each["brokenSeconds"], each["brokenCount"])
         for each in reply["printers"]
@@ -227,11 +233,11 @@ async def test_worst_printers_are_those_that_were_broken_longest(service: Runnin
 @pytest.mark.parametrize("is_new", [None, True])
 async def test_pages_of_entries_are_complete(service: RunningService, is_new: bool | None) -> None:
     for number in range(5):
-        await (await enroll(service, f"till-{number}", f"loc-{number:04}")).submit(VENUE)
+        await (await enroll(service, f"till-{number}", f"loc-{number:04}")).submit(NETWORK_REPORT)
     filters: dict[str, Any] = {} if is_new is None else {"isNew": is_new}
     keys, cursor = list[Any](), dict[str, str]()
     while True:
-        page = await ask(service, "findings/devices", size=3, **filters, **cursor)
+        page = await call_console(service, "findings/devices", size=3, **filters, **cursor)
         keys += [(each["rule"], each["locationId"]) for each in page["entries"]]
         if page["nextCursor"] is None:
             break

@@ -18,7 +18,7 @@ from controlplane.merchant.locations import name_location
 from controlplane.operation.context import RequestContext
 from controlplane.storage.report_tables import DeviceIncident, RecordPeriod
 from tests.fixtures.payloads import application_snapshot, with_record
-from tests.unit.controlplane.devices.test_newest_reports import ask, enroll
+from tests.unit.controlplane.devices.test_newest_reports import call_console, enroll
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
@@ -56,7 +56,7 @@ async def submit(
 async def list_incidents(
     service: RunningService, key: str | None = None, **filters: Any
 ) -> list[Any]:
-    return list((await ask(service, "incidents", key, **filters))["incidents"])
+    return list((await call_console(service, "incidents", key, **filters))["incidents"])
 
 
 async def enroll_ten_hours_ago(
@@ -93,7 +93,7 @@ async def test_devices_that_lost_the_gateway_together_are_one_entry(
     assert await list_incidents(service, shared=True) == [entry]
     assert await list_incidents(service, location="loc-0002") == []
     for till, shared in ((tills[0], []), (tills[1], [entry])):
-        page = await ask(service, "device", instanceId=till.instance_id)
+        page = await call_console(service, "device", instanceId=till.instance_id)
         assert page["incidents"] == shared
 
 
@@ -208,7 +208,7 @@ async def test_a_page_never_divides_a_shared_incident(service: RunningService) -
         pages: list[Any] = []
         cursor: dict[str, str] = {}
         while True:
-            page = await ask(service, "incidents", size=size, **cursor)
+            page = await call_console(service, "incidents", size=size, **cursor)
             pages += page["incidents"]
             if page["nextCursor"] is None:
                 break

@@ -38,10 +38,10 @@ SNAPSHOT = application_snapshot()
 async def test_the_list_of_a_simulated_week_equals_the_plan(service: RunningService) -> None:
     plan = plan_week(LOCATIONS, seed=29)
     service.database.write(lambda session: store(session, plan))
-    service.database.read(lambda session: check(session, plan))
+    service.database.read(lambda session: check_lists(session, plan))
 
 
-def check(session: Session, plan: list[PlannedDevice]) -> None:
+def check_lists(session: Session, plan: list[PlannedDevice]) -> None:
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
     context = RequestContext(session, caller, SUNDAY, Settings(), b"k" * 32)
     expected = expected_entries(plan)
@@ -52,13 +52,14 @@ def check(session: Session, plan: list[PlannedDevice]) -> None:
     location = expected[0].location
     of_location = [each for each in expected if each.location == location]
     assert in_order(list_entries(context, location=location)) == in_order(of_location)
-    for device in session.scalars(select(Device)).all()[:: len(plan) // 10]:
+    sampled_devices = session.scalars(select(Device)).all()[:: len(plan) // 10]
+    for device in sampled_devices:
         shared = [as_expected(each) for each in shared_incidents_of(context, device)]
         name = device.legacy_install_id
         entries_of_device = [
             each for each in shared_entries if name in [member[0] for member in each.members]
         ]
-        # The page of a device lists at most eight incidents.
+        # The page of a device lists at most eight shared incidents.
         assert in_order(shared) == in_order(entries_of_device[:8])
 
 
@@ -72,7 +73,7 @@ def list_entries(context: RequestContext, **filters: object) -> list[ExpectedEnt
         entries += page.incidents
         cursor = page.next_cursor
         if cursor is None:
-            assert all(one.began_at >= other.began_at for one, other in pairwise(entries))
+            assert all(newer.began_at >= older.began_at for newer, older in pairwise(entries))
             return [as_expected(each) for each in entries]
 
 

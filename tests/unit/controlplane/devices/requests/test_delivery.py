@@ -47,7 +47,7 @@ async def test_a_key_receives_only_the_commands_of_its_devices(
 
 
 @pytest.mark.parametrize("other_keys", [0, 1])
-async def test_commands_without_access_do_not_use_up_the_limit_of_a_key(
+async def test_commands_that_a_key_cannot_access_do_not_use_up_its_limit(
     service: RunningService, monkeypatch: pytest.MonkeyPatch, other_keys: int
 ) -> None:
     monkeypatch.setattr(delivery, "COMMANDS_MAX", 2)
@@ -62,12 +62,13 @@ async def test_commands_without_access_do_not_use_up_the_limit_of_a_key(
         service.write_key, *(service.make_key() for _ in range(other_keys))
     )]  # fmt: skip
 
-    def waiting(session: Session) -> list[Command]:
+    def commands_of_restricted_key(session: Session) -> list[Command]:
         session.get_one(ApiKey, key_ids[0]).locations = ["loc-0002"]
         session.flush()
         return delivery.waiting_by_key(session, key_ids, service.clock())[key_ids[0]]
 
-    assert [str(each.request_id) for each in service.database.write(waiting)] == [request]
+    commands = service.database.write(commands_of_restricted_key)
+    assert [str(each.request_id) for each in commands] == [request]
 
 
 async def test_acknowledgements_change_the_status_of_the_request(service: RunningService) -> None:
@@ -146,7 +147,9 @@ async def test_a_finished_request_is_not_acknowledged(service: RunningService) -
     assert (refused.status_code, refused.json()["code"]) == (409, "request_finished")
 
 
-async def test_a_request_of_another_device_is_not_found(service: RunningService) -> None:
+async def test_requests_of_other_devices_and_unknown_requests_are_not_found(
+    service: RunningService,
+) -> None:
     device, other = await service.device().enrolled(), await service.device().enrolled()
     refused = await device.acknowledge(await other.create_request(), "received")
     assert (refused.status_code, refused.json()["code"]) == (404, "request_not_found")

@@ -23,10 +23,11 @@ ONE_PROCESS: Final = Settings(rate_per_s=0, refusal_delay_s=0, long_call_process
 
 
 def call(work: Any, arguments: Any = None, organization_id: str = "org-0001") -> Call:
+    """Return a call that runs ``work`` in a process of long calls."""
     return Call(
         Caller(uuid.uuid4(), organization_id, can_write=False),
         work=work,
-        finish=tuple if work is describe_process else _same,
+        finish=tuple if work is describe_process else _unchanged,
         arguments=arguments,
         now=datetime(2026, 11, 20, 12, tzinfo=UTC),
         settings=ONE_PROCESS,
@@ -34,7 +35,7 @@ def call(work: Any, arguments: Any = None, organization_id: str = "org-0001") ->
     )
 
 
-def _same(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
@@ -51,11 +52,11 @@ def fail(_context: RequestContext, _arguments: Any) -> None:
     raise ZeroDivisionError("secret")
 
 
-def die(_context: RequestContext, _arguments: Any) -> None:
+def kill_process(_context: RequestContext, _arguments: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_once(_context: RequestContext, marker: Path) -> int:
+def kill_process_once(_context: RequestContext, marker: Path) -> int:
     """Kill the process at the first call. Later calls return the id of their process."""
     if not marker.exists():
         marker.touch()

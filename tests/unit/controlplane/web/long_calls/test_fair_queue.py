@@ -55,15 +55,15 @@ async def end_all(calls: Calls, first: Iterable[str]) -> list[str]:
     ``first`` are the first calls of this order. They may have ended already.
     """
     await calls.end(*first)
-    at = len(list(first))
-    while at < len(calls.started):
-        await calls.end(calls.started[at])
-        at += 1
+    index = len(list(first))
+    while index < len(calls.started):
+        await calls.end(calls.started[index])
+        index += 1
     return calls.started
 
 
 async def test_organizations_take_turns() -> None:
-    calls = Calls(FairQueue(1, 10))
+    calls = Calls(FairQueue(running_max=1, waiting_max=10))
     await calls.add("a1", "a2", "a3", "a4", "b1", "b2", "c1")
     assert calls.started == ["a1"]
     order = await end_all(calls, ["a1"])
@@ -71,7 +71,7 @@ async def test_organizations_take_turns() -> None:
 
 
 async def test_one_organization_cannot_use_all_turns() -> None:
-    calls = Calls(FairQueue(2, 10))
+    calls = Calls(FairQueue(running_max=2, waiting_max=10))
     await calls.add("a1", "a2", "a3", "b1", "c1")
     assert calls.started == ["a1", "b1"]
     await calls.end("b1")
@@ -84,7 +84,7 @@ async def test_one_organization_cannot_use_all_turns() -> None:
 
 
 async def test_a_full_queue_of_an_organization_refuses_only_calls_of_that_organization() -> None:
-    calls = Calls(FairQueue(1, 2))
+    calls = Calls(FairQueue(running_max=1, waiting_max=2))
     await calls.add("a1", "a2", "a3", "a4")
     with pytest.raises(Refusal) as refused:
         await calls.end("a4")
@@ -97,7 +97,7 @@ async def test_a_full_queue_of_an_organization_refuses_only_calls_of_that_organi
 
 
 async def test_a_call_that_is_cancelled_in_the_queue_takes_no_turn() -> None:
-    calls = Calls(FairQueue(1, 2))
+    calls = Calls(FairQueue(running_max=1, waiting_max=2))
     await calls.add("a1", "a2", "a3", "b1")
     await calls.cancel("a2")
     await calls.cancel("b1")
@@ -106,7 +106,7 @@ async def test_a_call_that_is_cancelled_in_the_queue_takes_no_turn() -> None:
 
 
 async def test_a_call_that_is_cancelled_when_it_starts_returns_its_turn() -> None:
-    calls = Calls(FairQueue(1, 2))
+    calls = Calls(FairQueue(running_max=1, waiting_max=2))
     await calls.add("a1", "a2", "b1")
     # a1 ends and a2 gets the turn, but a2 is cancelled before it runs.
     calls._ends["a1"].set()

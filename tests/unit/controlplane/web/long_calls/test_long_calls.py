@@ -48,7 +48,7 @@ class TestWaiting:
         return SETTINGS
 
     @pytest.fixture
-    def release(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    def blocked_dashboards(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         """Let each dashboard run until the event is set. Then the dashboard is refused."""
         event = threading.Event()
 
@@ -74,12 +74,12 @@ class TestWaiting:
         event.set()
 
     async def test_heartbeats_of_other_organizations_do_not_wait_for_figures(
-        self, service: RunningService, release: threading.Event
+        self, service: RunningService, blocked_dashboards: threading.Event
     ) -> None:
         other = service.make_key(organization_id="org-0002")
         device = await service.device(other).enrolled()
         viewer = service.make_key(can_write=False)
-        attack = [
+        blocked_calls = [
             asyncio.create_task(service.post(figures.DASHBOARD, DASHBOARD, api_key=viewer))
             for _ in range(service.core.settings.calls_at_once)
         ]
@@ -88,8 +88,8 @@ class TestWaiting:
             for _ in range(3):
                 assert (await device.heartbeat()).status_code == 200
                 assert (await service.http.get("/readyz")).status_code == 200
-        release.set()
-        replies = await asyncio.gather(*attack)
+        blocked_dashboards.set()
+        replies = await asyncio.gather(*blocked_calls)
         statuses = Counter(reply.status_code for reply in replies)
         # One dashboard ran. The next ones filled the queue of the organization. The queue then
         # refused the last ones.
@@ -107,7 +107,7 @@ class TestWaiting:
         viewers = [service.make_key(can_write=False) for _ in range(3)]
         for api_key in (device.api_key, *viewers):
             await service.post(routes.CURRENT, api_key=api_key)
-        attack = [
+        blocked_calls = [
             asyncio.create_task(service.post(routes.LIST_DEVICES, api_key=viewer))
             for viewer in viewers
             for _ in range(10)
@@ -122,14 +122,14 @@ class TestWaiting:
                 reply = await service.http.get(path)
         assert reply.status_code == 200
         blocked_lists.set()
-        replies = await asyncio.gather(*attack)
+        replies = await asyncio.gather(*blocked_calls)
         assert {reply.status_code for reply in replies} == {200}
 
     async def test_figures_of_other_organizations_do_not_wait_for_a_full_queue(
-        self, service: RunningService, release: threading.Event
+        self, service: RunningService, blocked_dashboards: threading.Event
     ) -> None:
         viewer = service.make_key(can_write=False)
-        attack = [
+        blocked_calls = [
             asyncio.create_task(service.post(figures.DASHBOARD, DASHBOARD, api_key=viewer))
             for _ in range(20)
         ]
@@ -139,8 +139,8 @@ class TestWaiting:
             body = json.dumps({"locationId": "loc-0001"})
             reply = await service.post(figures.VENUE_FINANCIAL_PULSE, body, api_key=other)
         assert reply.status_code == 404
-        release.set()
-        await asyncio.gather(*attack)
+        blocked_dashboards.set()
+        await asyncio.gather(*blocked_calls)
 
 
 class TestCharging:
@@ -193,8 +193,8 @@ class TestCharging:
         ]
         assert {reply.status_code for reply in other_replies[-len(keys) :]} == {429}
         assert int(other_replies[-1].headers["retry-after"]) >= 1
-        stranger = service.make_key(organization_id=f"org-{uuid.uuid4()}")
-        assert (await service.post(path, body, api_key=stranger)).status_code != 429
+        other_organization = service.make_key(organization_id=f"org-{uuid.uuid4()}")
+        assert (await service.post(path, body, api_key=other_organization)).status_code != 429
 
     async def test_read_only_keys_at_their_limit_do_not_block_the_devices_of_their_organization(
         self, service: RunningService
@@ -211,7 +211,7 @@ class TestCharging:
 
 
 @pytest.fixture(scope="module")
-def shared(database: Database) -> Iterator[LongCalls]:
+def shared_process(database: Database) -> Iterator[LongCalls]:
     """A running process, shared by all tests that do not kill the process."""
     long_calls = LongCalls.in_processes(url_of(database), ONE_PROCESS)
     asyncio.run(long_calls.run(call(functions.describe_process)))
@@ -228,39 +228,41 @@ class TestProcesses:
         yield long_calls
         long_calls.close()
 
-    async def test_calls_run_in_a_process_with_lower_priority(self, shared: LongCalls) -> None:
-        pid, niceness, result = (await shared.run(call(functions.describe_process))).result
+    async def test_calls_run_in_a_process_with_lower_priority(
+        self, shared_process: LongCalls
+    ) -> None:
+        pid, niceness, result = (await shared_process.run(call(functions.describe_process))).result
         assert pid != os.getpid()
         least_urgent = 19
         assert niceness == min(os.nice(0) + NICENESS, least_urgent)
         assert result == 7
 
     async def test_an_error_of_a_long_call_is_returned_with_its_processor_time(
-        self, shared: LongCalls
+        self, shared_process: LongCalls
     ) -> None:
-        refused = await shared.run(call(functions.refuse))
+        refused = await shared_process.run(call(functions.refuse))
         assert isinstance(refused.error, Refusal)
         assert refused.error.code == "location_not_found"
         assert refused.processor_s > 0
-        failed: Answer = await shared.run(call(functions.fail))
+        failed: Answer = await shared_process.run(call(functions.fail))
         assert isinstance(failed.error, ZeroDivisionError)
 
     async def test_a_process_that_was_killed_is_replaced(
         self, long_calls: LongCalls, tmp_path: Path
     ) -> None:
-        survivor = await long_calls.run(call(functions.die_once, tmp_path / "killed"))
-        assert survivor.error is None
-        assert (await long_calls.run(call(functions.describe_process))).result[0] == survivor.result
+        answer = await long_calls.run(call(functions.kill_process_once, tmp_path / "killed"))
+        assert answer.error is None
+        assert (await long_calls.run(call(functions.describe_process))).result[0] == answer.result
 
     async def test_a_call_that_kills_its_process_is_refused(self, long_calls: LongCalls) -> None:
         with pytest.raises(Refusal) as refused:
-            await long_calls.run(call(functions.die))
+            await long_calls.run(call(functions.kill_process))
         assert (refused.value.status, refused.value.code) == (503, "unavailable")
-        both = [
+        calls = [
             call(functions.describe_process, organization_id=organization_id)
             for organization_id in ("org-1", "org-2")
         ]
-        assert len(await asyncio.gather(*map(long_calls.run, both))) == 2
+        assert len(await asyncio.gather(*map(long_calls.run, calls))) == 2
 
     async def test_a_process_and_a_thread_return_the_same_figures(self, tmp_path: Path) -> None:
         file = tmp_path / "service.db"

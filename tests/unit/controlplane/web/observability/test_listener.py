@@ -15,7 +15,7 @@ from agent.wire import routes
 from tests.packaging.local_service import until
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start, stop
 from tests.unit.controlplane.test_workers import FORKED_WORKERS, database, workers_of
-from tests.unit.controlplane.web.observability.test_metrics import Samples, samples_of, value
+from tests.unit.controlplane.web.observability.test_metrics import Samples, parse_samples, value
 
 __all__ = ["database"]  # a fixture
 pytestmark = [
@@ -35,7 +35,7 @@ def metrics_url(process: Process) -> str:
 def scrape(url: str) -> Samples:
     response = httpx2.get(url, timeout=TIMEOUT_S)
     assert response.status_code == 200
-    return samples_of(response.text)
+    return parse_samples(response.text)
 
 
 def call_current(process: Process, times: int) -> None:

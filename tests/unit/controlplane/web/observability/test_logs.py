@@ -22,7 +22,7 @@ def _restore_log_levels() -> Iterator[None]:
 Capture = pytest.CaptureFixture[str]
 
 
-def lines(captured: Capture) -> list[dict[str, object]]:
+def records_of_service(captured: Capture) -> list[dict[str, object]]:
     records = [json.loads(line) for line in captured.readouterr().err.splitlines()]
     return [line for line in records if line["logger"].startswith("controlplane")]
 
@@ -34,7 +34,7 @@ async def test_refusals_are_logged_and_successes_are_not(
     assert (await service.post(routes.CURRENT)).status_code == 200
     refused = await service.post(routes.REPORT_DETAIL, b'{"reportId": "secret-body"}')
     assert refused.status_code == 400
-    (line,) = lines(capsys)
+    (line,) = records_of_service(capsys)
     caller = service.caller(service.write_key)
     assert line.pop("time")
     assert float(str(line.pop("duration_ms"))) > 0
@@ -58,7 +58,9 @@ async def test_a_successful_call_is_logged_at_level_debug(
 ) -> None:
     set_up_logging("debug", "json")
     await service.post(routes.CURRENT)
-    (line,) = [line for line in lines(capsys) if line["logger"] == "controlplane.access"]
+    (line,) = [
+        line for line in records_of_service(capsys) if line["logger"] == "controlplane.access"
+    ]
     assert (line["level"], line["status"]) == ("debug", 200)
     assert "code" not in line
 
@@ -74,7 +76,7 @@ async def test_an_unexpected_error_is_logged_with_trace_id_and_traceback(
     monkeypatch.setattr(service.core.fairness, "admit", fail)
     response = await service.post(routes.CURRENT)
     assert response.status_code == 500
-    fault, access = lines(capsys)
+    fault, access = records_of_service(capsys)
     assert fault["trace_id"] == access["trace_id"] == response.headers["trace-id"]
     assert fault["level"] == access["level"] == "error"
     assert "RuntimeError: look: vck_…" in str(fault["exception"])
@@ -90,9 +92,9 @@ async def test_no_log_line_contains_a_key_a_header_or_a_body(
     await service.post(routes.CURRENT, b'{"unknown": "secret-body"}', x_other="secret-header")
     await service.post("/" + key, b"{}")
     retail_key = "venue_live_" + "a" * 64
-    logging.getLogger("controlplane.test").error("somebody wrote %s %s", key, retail_key)
+    logging.getLogger("controlplane.test").error("wrote %s %s", key, retail_key)
     text = capsys.readouterr().err
-    assert "somebody wrote vck_… venue_live_…" in text
+    assert "wrote vck_… venue_live_…" in text
     for secret in (key, retail_key, "secret-body", "secret-header", device.public_key):
         assert secret not in text
 

@@ -39,12 +39,12 @@ async def metrics_client(core: Core) -> AsyncIterator[httpx2.AsyncClient]:
         yield http
 
 
-async def samples(core: Core) -> Samples:
+async def read_samples(core: Core) -> Samples:
     async with metrics_client(core) as http:
-        return samples_of((await http.get("/metrics")).text)
+        return parse_samples((await http.get("/metrics")).text)
 
 
-def samples_of(text: str) -> Samples:
+def parse_samples(text: str) -> Samples:
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
@@ -65,7 +65,7 @@ async def test_operations_of_the_service_are_counted(service: RunningService) ->
     report = {"reportId": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"}
     for _ in range(2):
         assert (await device.submit(REPORT, **report)).status_code == 200
-    result = await samples(service.core)
+    result = await read_samples(service.core)
     heartbeat = {"operation": "remoteControl.heartbeat"}
     assert value(result, "requests_total", status="2xx", **heartbeat) == 1
     assert value(result, "request_duration_seconds_count", **heartbeat) == 1
@@ -86,7 +86,7 @@ async def test_operations_of_the_service_are_counted(service: RunningService) ->
 async def test_refusals_are_counted_by_code(service: RunningService) -> None:
     await service.post(routes.CURRENT, api_key="none")
     await service.post(routes.REPORT_DETAIL, b"{}")
-    metrics = await samples(service.core)
+    metrics = await read_samples(service.core)
     assert value(metrics, "refusals_total", code="unauthenticated") == 1
     assert value(metrics, "refusals_total", code="validation_error") == 1
     assert value(metrics, "requests_total", operation="remoteControl.current", status="4xx") == 1
@@ -95,7 +95,7 @@ async def test_refusals_are_counted_by_code(service: RunningService) -> None:
 async def test_unknown_paths_and_methods_share_one_series(service: RunningService) -> None:
     for number in range(50):
         await service.http.request(f"M{number}", f"/{number}/metrics")
-    metric_values = await samples(service.core)
+    metric_values = await read_samples(service.core)
     assert value(metric_values, "requests_total", operation="other", status="4xx") == 50
     operations = {dict(labels).get("operation") for _, labels in metric_values}
     assert operations == {None, "other"}
@@ -122,10 +122,10 @@ async def test_open_streams_are_counted_while_they_are_open(service: RunningServ
     await device.create_request()
     metrics = service.core.metrics
     with metrics.stream("commands"), metrics.stream("commands"), metrics.stream("console"):
-        metric_values = await samples(service.core)
+        metric_values = await read_samples(service.core)
         assert value(metric_values, "streams_open", kind="commands") == 2
         assert value(metric_values, "streams_open", kind="console") == 1
-    assert value(await samples(service.core), "streams_open", kind="commands") == 0
+    assert value(await read_samples(service.core), "streams_open", kind="commands") == 0
 
 
 async def test_open_streams_do_not_count_as_slow_calls(service: RunningService) -> None:
@@ -138,12 +138,12 @@ async def test_open_streams_do_not_count_as_slow_calls(service: RunningService) 
     stream = asyncio.create_task(service.http.post(routes.ON_COMMANDS, json={}, headers=headers))
     labels = {"kind": "network", "way": "stream"}
     async with asyncio.timeout(10):
-        while value(await samples(service.core), "commands_told_total", **labels) == 0:
+        while value(await read_samples(service.core), "commands_told_total", **labels) == 0:
             assert not stream.done()
-    assert value(await samples(service.core), "streams_open", kind="commands") == 1
+    assert value(await read_samples(service.core), "streams_open", kind="commands") == 1
     service.core.close_feeds()
     assert (await stream).status_code == 200
-    metric_values = await samples(service.core)
+    metric_values = await read_samples(service.core)
     assert value(metric_values, "streams_open", kind="commands") == 0
     operation = {"operation": "remoteControl.onCommands"}
     assert value(metric_values, "requests_total", status="2xx", **operation) == 1
@@ -191,7 +191,7 @@ async def test_a_failed_database_hides_device_metrics_but_not_call_metrics(
 
     await service.device().enrolled()
     monkeypatch.setattr(service.core, "read", fail)
-    metric_values = await samples(service.core)
+    metric_values = await read_samples(service.core)
     assert value(metric_values, "database_up") == 0
     assert (
         value(metric_values, "requests_total", operation="remoteControl.enroll", status="2xx") == 1
@@ -206,14 +206,16 @@ async def test_device_metrics_are_cached(
     monkeypatch.setattr("controlplane.web.observability.listener.time.monotonic", lambda: now_s[0])
     async with metrics_client(service.core) as http:
 
-        async def online() -> float:
-            return value(samples_of((await http.get("/metrics")).text), "devices", state="online")
+        async def online_devices() -> float:
+            return value(
+                parse_samples((await http.get("/metrics")).text), "devices", state="online"
+            )
 
-        assert await online() == 0
+        assert await online_devices() == 0
         await service.device().enrolled()
-        assert await online() == 0
+        assert await online_devices() == 0
         now_s[0] += COUNTS_CACHED_S
-        assert await online() == 1
+        assert await online_devices() == 1
 
 
 async def test_the_documentation_lists_every_metric(service: RunningService) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from controlplane.web.webhooks.bodies import LISTED_MAX, TEAMS_BYTES_MAX, body_for, url_for
 
 NAME = "<!channel> *till*_01_ [Acknowledge](https://evil.example) <at>all</at> & co"
+ROUTING_KEY = "R0" * 16
 URL = "https://venue.example/#/alerts/1"
 
 
@@ -18,7 +19,7 @@ def alert(text: str = f"{NAME} (loc-0001) is offline") -> dict[str, Any]:
 
 
 def message_for(kind: str, *alerts: dict[str, Any]) -> Any:
-    return json.loads(body_for(kind, "R0" * 16, alerts))
+    return json.loads(body_for(kind, ROUTING_KEY, alerts))
 
 
 def card_texts(message: Any) -> list[str]:
@@ -74,9 +75,8 @@ def test_a_teams_message_with_short_texts_lists_as_many_alerts_as_a_slack_messag
 
 
 def test_pagerduty_accounts_in_the_eu_region_have_a_separate_address() -> None:
-    key = "R0" * 16
-    assert url_for("pagerduty", key) == "https://events.pagerduty.com/v2/enqueue"
-    assert url_for("pagerduty", f"eu:{key}") == "https://events.eu.pagerduty.com/v2/enqueue"
-    for target in (key, f"eu:{key}"):
+    assert url_for("pagerduty", ROUTING_KEY) == "https://events.pagerduty.com/v2/enqueue"
+    assert url_for("pagerduty", f"eu:{ROUTING_KEY}") == "https://events.eu.pagerduty.com/v2/enqueue"
+    for target in (ROUTING_KEY, f"eu:{ROUTING_KEY}"):
         event = json.loads(body_for("pagerduty", target, [alert()]))
-        assert event["routing_key"] == key
+        assert event["routing_key"] == ROUTING_KEY

@@ -1,7 +1,4 @@
-"""Creates two organizations with objects at three locations.
-
-The permission tests call every operation on them.
-"""
+"""Creates two organizations with objects at three locations, for the permission tests."""
 
 import json
 import uuid
@@ -45,7 +42,7 @@ from controlplane.storage.support_tables import SupportLink
 from controlplane.storage.tables import Challenge
 from controlplane.support.links import make_link
 from tests.fixtures.payloads import application_snapshot, small_venue, with_record
-from tests.unit.controlplane.permissions.table import TARGETS, Target
+from tests.unit.controlplane.permissions.permission_tables import TARGETS, Target
 
 FOREIGN_ORGANIZATION: Final = "org-0002"
 ORGANIZATION_AT: Final[Mapping[Target, str]] = {
@@ -57,7 +54,7 @@ CATALOG: Final = (Good, Category, FeeItem, PaymentMethod, UnitOfMeasure)
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class EnrolledDevice:
     """The ids of an enrolled device, of its binding, and of a request for it."""
 
     instance_id: UUID
@@ -66,24 +63,24 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class LocationObjects:
     """The objects of a location, and catalog objects of its organization.
 
-    ``doomed`` is a device that the tests revoke. ``linked`` is the token of a support link of the
-    organization. ``catalog`` maps the name of each table in `CATALOG` to the id of one row.
+    ``link_token`` is the token of a support link of the organization. ``catalog`` maps the name of
+    each table in `CATALOG` to the id of one row.
     """
 
     location_id: str
     organization_id: str
-    device: Bound
-    doomed: Bound
+    device: EnrolledDevice
+    device_to_revoke: EnrolledDevice
     report_id: UUID
     pending_request_id: UUID
     alert_id: UUID
     silence_id: UUID
     silence_to_end_id: UUID
     sale_id: UUID
-    linked: str
+    link_token: str
     catalog: Mapping[str, UUID]
 
 
@@ -99,7 +96,7 @@ class Enroller:
         caller = Caller(key_id, organization_id, can_write=True)
         return RequestContext(self.session, caller, self.now, self.settings, b"k" * 32)
 
-    def bound(self, key_id: UUID, organization_id: str, location_id: str) -> Bound:
+    def enroll_device(self, key_id: UUID, organization_id: str, location_id: str) -> EnrolledDevice:
         """Enrol a device, and create a request for it."""
         context = self.context(key_id, organization_id)
         device = new_device(location_id)
@@ -111,7 +108,7 @@ class Enroller:
         instance_id = UUID(device["instanceId"])
         body = CreateRequestRequest(instance_id=instance_id, kind="network")
         request_id = create_request(context, body).request_id
-        return Bound(instance_id, binding_id, request_id)
+        return EnrolledDevice(instance_id, binding_id, request_id)
 
     def answer_to_challenge(
         self, key_id: UUID, organization_id: str, location_id: str
@@ -172,7 +169,9 @@ def new_link(session: Session, now: datetime, organization_id: str | None = None
     return link.token
 
 
-def make_world(session: Session, settings: Settings, now: datetime) -> dict[Target, Spot]:
+def make_organizations(
+    session: Session, settings: Settings, now: datetime
+) -> dict[Target, LocationObjects]:
     for organization_id, locations in ((DEFAULT_ORGANIZATION, 2), (FOREIGN_ORGANIZATION, 1)):
         plan = Plan(
             locations=locations, days=3, sales_per_day=8, goods=4,
@@ -198,14 +197,14 @@ def make_world(session: Session, settings: Settings, now: datetime) -> dict[Targ
         )
         for organization_id in (DEFAULT_ORGANIZATION, FOREIGN_ORGANIZATION)
     }
-    spots: dict[Target, Spot] = {}
+    objects_by_target: dict[Target, LocationObjects] = {}
     for target in TARGETS:
         location = locations[ORGANIZATION_AT[target]].pop(0)
-        spots[target] = _spot(Enroller(session, settings, now), location)
-    return spots
+        objects_by_target[target] = _objects_of_location(Enroller(session, settings, now), location)
+    return objects_by_target
 
 
-def _spot(enroller: Enroller, location: Location) -> Spot:
+def _objects_of_location(enroller: Enroller, location: Location) -> LocationObjects:
     session, organization_id = enroller.session, location.organization_id
     key_id, _ = create_key(
         session,
@@ -215,7 +214,9 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
         organization_id=organization_id,
         now=enroller.now,
     )
-    device, doomed = (enroller.bound(key_id, organization_id, location.id) for _ in range(2))
+    device, device_to_revoke = (
+        enroller.enroll_device(key_id, organization_id, location.id) for _ in range(2)
+    )
     context = enroller.context(key_id, organization_id)
     body = json.dumps(submission(device.binding_id)).encode()
     report = submit_result(context, parse_submission(body))
@@ -226,18 +227,18 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
     )
     (pending_request_id,) = create(context, pending_request).pending_requests
     sales = select(Sale.id).where(Sale.location == location.position, Sale.status == "completed")
-    return Spot(
+    return LocationObjects(
         location_id=location.id,
         organization_id=organization_id,
         device=device,
-        doomed=doomed,
+        device_to_revoke=device_to_revoke,
         report_id=report.report_id,
         pending_request_id=pending_request_id,
         alert_id=_new_alert(session, organization_id, location.id, enroller.now),
         silence_id=_new_silence(session, organization_id, location.id, enroller.now),
         silence_to_end_id=_new_silence(session, organization_id, location.id, enroller.now),
         sale_id=session.scalars(sales.order_by(Sale.initiated_at.desc()).limit(1)).one(),
-        linked=new_link(session, enroller.now, organization_id),
+        link_token=new_link(session, enroller.now, organization_id),
         catalog={
             table.__name__: session.scalars(
                 select(table.id).where(table.organization_id == organization_id).limit(1)

@@ -1,4 +1,4 @@
-"""A helper that creates support links and channels, and calls the service with support tokens."""
+"""A client of the support operations, which can also create support links and channels."""
 
 import json
 from typing import Any, Final
@@ -14,21 +14,22 @@ from controlplane.support.links import make_link
 from tests.unit.controlplane.accounts.people import Browser
 from tests.unit.controlplane.running_service import RunningService
 
-HOME: Final = DEFAULT_ORGANIZATION
-OTHER: Final = "org-0002"
-"""Two organizations: that of the default API key, and another one."""
+ORGANIZATION: Final = DEFAULT_ORGANIZATION
+OTHER_ORGANIZATION: Final = "org-0002"
+"""``ORGANIZATION`` is the organization of the default API key."""
 UNKNOWN_TOKEN: Final = "A" * 43
 """A text with the form of a token."""
 DAY_S: Final = 86_400
 
 
-class Desk:
-    """Acts as support, which creates links and channels, and as the callers that use the links."""
+class SupportClient:
+    """Calls the support operations, and creates support links and channels in the database."""
 
     def __init__(self, service: RunningService) -> None:
         self._service = service
 
-    def token(self, channel: str = "telegram @venue") -> str:
+    def create_token(self, channel: str = "telegram @venue") -> str:
+        """Create a support link. Return its token."""
         now = self._service.clock()
         return self._service.database.write(
             lambda session: make_link(session, channel=channel, requested_by="Ada", now=now)
@@ -39,7 +40,7 @@ class Desk:
             lambda session: set_channel(session, kind=kind, address=address, hours=hours)
         )
 
-    async def ask(
+    async def call(
         self, path: str, caller: str | Browser | None = None, **body: Any
     ) -> httpx2.Response:
         """Call an operation as a signed-in user or with an API key.
@@ -51,9 +52,9 @@ class Desk:
         return await self._service.post(path, json.dumps(body), api_key=caller)
 
     async def confirm(
-        self, token: str, organization: str = HOME, caller: str | Browser | None = None
+        self, token: str, organization: str = ORGANIZATION, caller: str | Browser | None = None
     ) -> httpx2.Response:
-        return await self.ask(routes.CONFIRM, caller, token=token, organizationId=organization)
+        return await self.call(routes.CONFIRM, caller, token=token, organizationId=organization)
 
     async def linked_channels(self, caller: str | None = None) -> list[str]:
         """Return the channels of the caller's links."""
@@ -64,7 +65,7 @@ class Desk:
         assert reply.status_code == 200
         return [link["channel"] for link in reply.json()["links"]]
 
-    def rows(self) -> list[tuple[Any, ...]]:
+    def stored_rows(self) -> list[tuple[Any, ...]]:
         """Return all stored links and channels."""
         with self._service.database.read(lambda session: session) as session:
             return [

@@ -1,9 +1,15 @@
 """Tables of the calls of each operation, with their arguments for each target.
 
-The keys of the tables are paths, methods with paths, or names of tools. Each call has up to four
-items, in this order: the name of a row of `OPERATIONS` in table.py or the last word of this name
-(only in some tables), the name of a row of `LOCATIONS`, the body, and the mark (only in tables with
-lists). The tables are written by hand, not generated from the service.
+The keys of the tables are paths, methods with paths, or names of tools. The items of a call are, in
+this order:
+
+- only in some tables: the name of a row of `OPERATIONS` in permission_tables.py, or the last word
+  of this name
+- the name of a row of `LOCATIONS` in permission_tables.py
+- the body
+- only in tables with lists: the mark
+
+The tables are written by hand, not generated from the service.
 """
 
 import uuid
@@ -30,19 +36,19 @@ from controlplane.web.accounts.code_form import RECOVERY_CODES, REMOVE
 from controlplane.web.accounts.sign_in import CHANGE_PASSWORD
 from controlplane.web.console_api import PREFIX as CONSOLE
 from tests.unit.controlplane.accounts.people import PASSWORD
-from tests.unit.controlplane.permissions.credentials import Belongings, Credential, Maker
-from tests.unit.controlplane.permissions.table import TARGETS, Target
-from tests.unit.controlplane.permissions.world import (
-    Bound,
-    Spot,
+from tests.unit.controlplane.permissions.credentials import Credential, CredentialMaker, UserObjects
+from tests.unit.controlplane.permissions.organizations import (
+    EnrolledDevice,
+    LocationObjects,
     new_device,
     new_link,
     submission,
 )
+from tests.unit.controlplane.permissions.permission_tables import TARGETS, Target
 
 Json = Any
 NEW_KEY: Final = {"name": "test", "canWrite": False, "locations": []}
-# Rows of `LOCATIONS` in table.py
+# Rows of `LOCATIONS` in permission_tables.py
 NOTHING = "nothing"
 OBJECT = "an object of a location"
 LOCATION = "a location"
@@ -57,78 +63,82 @@ USER_OBJECT = "a session, key or grant of a user"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """The caller and the objects of a call. ``others`` are objects of other users, by target."""
+class CallContext:
+    """The caller and the objects of a call. ``others`` belong to other users, by target."""
 
-    maker: Maker
+    maker: CredentialMaker
     credential: Credential
-    others: Mapping[Target, Belongings]
+    others: Mapping[Target, UserObjects]
 
-    def spot(self, target: Target) -> Spot:
-        return self.maker.spots[target]
+    def objects(self, target: Target) -> LocationObjects:
+        return self.maker.objects_by_target[target]
 
     def new_link(self, organization_id: str | None = None) -> str:
         return new_link(self.maker.session, self.maker.now, organization_id)
 
-    def belongings(self, target: Target) -> Belongings:
+    def user_objects(self, target: Target) -> UserObjects:
         own = self.credential.owned
         return own if own is not None and target == "own" else self.others[target]
 
-    def device(self, target: Target) -> Bound:
+    def device(self, target: Target) -> EnrolledDevice:
         """Return the device that the credential enrolled for the target.
 
         If it enrolled none, return a device of another key.
         """
-        return self.credential.devices.get(target, self.spot(target).device)
+        return self.credential.devices.get(target, self.objects(target).device)
 
 
-Body = Callable[[Case, Target], Json]
+Body = Callable[[CallContext, Target], Json]
 """Returns the arguments of a call for a target."""
-Mark = Callable[[Case, Target], object]
-"""Returns what a list contains if the object of the target is visible."""
+Mark = Callable[[CallContext, Target], object]
+"""Returns text that a list contains if it lists the object of the target."""
 
 
-def _nothing(_case: Case, _target: Target) -> Json:
+def _nothing(_context: CallContext, _target: Target) -> Json:
     return {}
 
 
-def location_of(case: Case, target: Target) -> str:
-    return case.spot(target).location_id
+def location_of(context: CallContext, target: Target) -> str:
+    return context.objects(target).location_id
 
 
-def _instance(case: Case, target: Target) -> str:
-    return str(case.spot(target).device.instance_id)
+def _instance_id(context: CallContext, target: Target) -> str:
+    return str(context.objects(target).device.instance_id)
 
 
-def figures_of(**more: Json) -> Body:
-    return lambda case, target: {"locationId": location_of(case, target)} | more
+def location_body(**more: Json) -> Body:
+    return lambda context, target: {"locationId": location_of(context, target)} | more
 
 
 def _id_of(name: str, field: str) -> Body:
-    return lambda case, target: {name: str(getattr(case.spot(target), field))}
+    return lambda context, target: {name: str(getattr(context.objects(target), field))}
 
 
-def _challenge(case: Case, target: Target) -> Json:
-    return new_device(location_of(case, target))
+def _challenge(context: CallContext, target: Target) -> Json:
+    return new_device(location_of(context, target))
 
 
-def _enroll(case: Case, target: Target) -> Json:
-    spot, key_id = case.spot(target), case.credential.key_id or uuid.uuid4()
-    return case.maker.enroller.answer_to_challenge(key_id, spot.organization_id, spot.location_id)
+def _enroll(context: CallContext, target: Target) -> Json:
+    objects, key_id = context.objects(target), context.credential.key_id or uuid.uuid4()
+    return context.maker.enroller.answer_to_challenge(
+        key_id, objects.organization_id, objects.location_id
+    )
 
 
 def _binding(**more: Json) -> Body:
-    return lambda case, target: {"bindingId": str(case.spot(target).device.binding_id)} | more
+    return lambda context, target: (
+        {"bindingId": str(context.objects(target).device.binding_id)} | more
+    )
 
 
-def _acknowledge(case: Case, target: Target) -> Json:
-    device = case.spot(target).device
+def _acknowledge(context: CallContext, target: Target) -> Json:
+    device = context.objects(target).device
     binding, request = str(device.binding_id), str(device.request_id)
     return {"bindingId": binding, "requestId": request, "status": "received"}
 
 
-def _pending(case: Case, **selection: Json) -> Json:
-    until = case.maker.enroller.now + timedelta(days=1)
+def _pending_request(context: CallContext, **selection: Json) -> Json:
+    until = context.maker.enroller.now + timedelta(days=1)
     return {"kind": "application", "until": until.strftime("%Y-%m-%dT%H:%M:%S.000Z")} | selection
 
 
@@ -139,12 +149,12 @@ DEVICE_CALLS: Final = {
     routes.HEARTBEAT: ((OBJECT, _binding(foreground=False), None),),
     routes.ACKNOWLEDGE: ((OBJECT, _acknowledge, None),),
     routes.SUBMIT_RESULT: (
-        (OBJECT, lambda c, t: submission(c.spot(t).device.binding_id), None),
+        (OBJECT, lambda c, t: submission(c.objects(t).device.binding_id), None),
         # This call names an existing report. The service checks the access to the report in
         # addition to the access to the binding.
         (
             OBJECT,
-            lambda c, t: submission(c.spot(t).device.binding_id, c.spot(t).report_id),
+            lambda c, t: submission(c.objects(t).device.binding_id, c.objects(t).report_id),
             None,
         ),
     ),
@@ -152,13 +162,13 @@ DEVICE_CALLS: Final = {
 }
 OPERATOR_CALLS: Final = {
     routes.CREATE_REQUEST: (
-        (OBJECT, lambda c, t: {"instanceId": _instance(c, t), "kind": "network"}, None),
+        (OBJECT, lambda c, t: {"instanceId": _instance_id(c, t), "kind": "network"}, None),
     ),
-    routes.LIST_DEVICES: ((LIST, _nothing, _instance),),
-    routes.DEVICE_DETAIL: ((OBJECT, lambda c, t: {"instanceId": _instance(c, t)}, None),),
+    routes.LIST_DEVICES: ((LIST, _nothing, _instance_id),),
+    routes.DEVICE_DETAIL: ((OBJECT, lambda c, t: {"instanceId": _instance_id(c, t)}, None),),
     routes.REPORT_DETAIL: ((OBJECT, _id_of("reportId", "report_id"), None),),
     routes.REVOKE: (
-        (OBJECT, lambda c, t: {"instanceId": str(c.spot(t).doomed.instance_id)}, None),
+        (OBJECT, lambda c, t: {"instanceId": str(c.objects(t).device_to_revoke.instance_id)}, None),
     ),
 }
 SILENCE: Final = {
@@ -189,24 +199,24 @@ ROUTE: Final = {
     "enabled": True,
 }
 CONSOLE_CALLS: Final = {
-    CONSOLE + "overview": (("reads", LIST, lambda c, t: {"size": 200}, _instance),),
+    CONSOLE + "overview": (("reads", LIST, lambda c, t: {"size": 200}, _instance_id),),
     CONSOLE + "summary": (("reads", LIST, _nothing, location_of),),
-    CONSOLE + "healths": (("reads", LIST, _nothing, _instance),),
-    CONSOLE + "printers": (("reads", LIST, _nothing, _instance),),
+    CONSOLE + "healths": (("reads", LIST, _nothing, _instance_id),),
+    CONSOLE + "printers": (("reads", LIST, _nothing, _instance_id),),
     CONSOLE + "incidents": (("reads", LIST, _nothing, location_of),),
     CONSOLE + "findings": (("reads", LIST, _nothing, location_of),),
     CONSOLE + "findings/devices": (("reads", LIST, _nothing, location_of),),
     CONSOLE + "findings/printers": (("reads", LIST, _nothing, location_of),),
-    CONSOLE + "reports": (("reads", LIST, _nothing, lambda c, t: c.spot(t).report_id),),
+    CONSOLE + "reports": (("reads", LIST, _nothing, lambda c, t: c.objects(t).report_id),),
     CONSOLE + "venues": (("reads", LIST, _nothing, location_of),),
     LOCATION_SETTINGS: (("reads", LIST, _nothing, location_of),),
-    CONSOLE + "device": (("reads", OBJECT, lambda c, t: {"instanceId": _instance(c, t)}, None),),
+    CONSOLE + "device": (("reads", OBJECT, lambda c, t: {"instanceId": _instance_id(c, t)}, None),),
     CONSOLE + "changes": (
         (
             "reads",
             LIST,
-            lambda c, _t: {"instanceIds": [_instance(c, target) for target in TARGETS]},
-            _instance,
+            lambda c, _t: {"instanceIds": [_instance_id(c, target) for target in TARGETS]},
+            _instance_id,
         ),
     ),
     "/console/report": (("reads", OBJECT, _id_of("reportId", "report_id"), None),),
@@ -214,7 +224,7 @@ CONSOLE_CALLS: Final = {
         (
             "reads",
             OBJECT,
-            lambda c, t: {"reportId": str(c.spot(t).report_id), "table": "printers"},
+            lambda c, t: {"reportId": str(c.objects(t).report_id), "table": "printers"},
             None,
         ),
     ),
@@ -226,8 +236,8 @@ CONSOLE_CALLS: Final = {
             None,
         ),
     ),
-    ALERTS: (("reads", LIST, lambda c, t: {"size": 200}, lambda c, t: c.spot(t).alert_id),),
-    f"{ALERTS}/silences": (("reads", LIST, _nothing, lambda c, t: c.spot(t).silence_id),),
+    ALERTS: (("reads", LIST, lambda c, t: {"size": 200}, lambda c, t: c.objects(t).alert_id),),
+    f"{ALERTS}/silences": (("reads", LIST, _nothing, lambda c, t: c.objects(t).silence_id),),
     f"{ALERTS}/rules": (("reads", NOTHING, _nothing, None),),
     f"{ALERTS}/acknowledge": (("writes", OBJECT, _id_of("alertId", "alert_id"), None),),
     f"{ALERTS}/silences/add": (
@@ -235,18 +245,19 @@ CONSOLE_CALLS: Final = {
     ),
     f"{ALERTS}/silences/end": (("writes", OBJECT, _id_of("silenceId", "silence_to_end_id"), None),),
     CONSOLE + "pending-requests": (
-        ("writes", OBJECT, lambda c, t: _pending(c, instanceIds=[_instance(c, t)]), None),
-        ("writes", LOCATION_ID, lambda c, t: _pending(c, location=location_of(c, t)), None),
+        (
+            "writes",
+            OBJECT,
+            lambda c, t: _pending_request(c, instanceIds=[_instance_id(c, t)]),
+            None,
+        ),
+        ("writes", LOCATION_ID, lambda c, t: _pending_request(c, location=location_of(c, t)), None),
     ),
     CONSOLE + "pending-requests/cancel": (
         ("writes", OBJECT, _id_of("pendingRequestId", "pending_request_id"), None),
     ),
 }
 MAINTENANCE: Final = {"instanceId": None, "since": None, "until": "2100-01-01", "reason": ""}
-
-
-def _setting(**values: Json) -> Body:
-    return lambda case, target: {"locationId": location_of(case, target)} | values
 
 
 LOCATION_CALLS: Final = {
@@ -256,15 +267,18 @@ LOCATION_CALLS: Final = {
             lambda _c, _t: {"locationId": None, "name": "Quay", "timeZone": "Europe/Riga"},
         ),
     ),
-    f"{LOCATION_SETTINGS}/name": ((LOCATION, _setting(name="Quay")),),
+    f"{LOCATION_SETTINGS}/name": ((LOCATION, location_body(name="Quay")),),
     f"{LOCATION_SETTINGS}/hours": (
-        (LOCATION, _setting(timeZone="Europe/Riga", openingHours=["Mon-Fri 08:00-22:00"])),
+        (LOCATION, location_body(timeZone="Europe/Riga", openingHours=["Mon-Fri 08:00-22:00"])),
     ),
     f"{LOCATION_SETTINGS}/maintenance": (
-        (LOCATION, _setting(**MAINTENANCE)),
-        (LOCATION, lambda c, t: _setting(**MAINTENANCE)(c, t) | {"instanceId": _instance(c, t)}),
+        (LOCATION, location_body(**MAINTENANCE)),
+        (
+            LOCATION,
+            lambda c, t: location_body(**MAINTENANCE)(c, t) | {"instanceId": _instance_id(c, t)},
+        ),
     ),
-    f"{LOCATION_SETTINGS}/end-maintenance": ((LOCATION, _setting(instanceId=None)),),
+    f"{LOCATION_SETTINGS}/end-maintenance": ((LOCATION, location_body(instanceId=None)),),
     f"{ALERTS}/rules/set": (
         (LOCATION, lambda c, t: RULE | {"locationId": location_of(c, t)}),
         (ORGANIZATION, lambda _c, _t: RULE),
@@ -278,7 +292,7 @@ LOCATION_CALLS: Final = {
 PROFILE_CALLS: Final = {
     PROFILE: (("profile", NOTHING, _nothing),),
     f"{PROFILE}/end-session": (
-        ("profile", USER_OBJECT, lambda c, t: {"sessionId": str(c.belongings(t).session_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"sessionId": str(c.user_objects(t).session_id)}),
     ),
     f"{PROFILE}/create-key": (
         ("profile", LOCATION, lambda c, t: NEW_KEY | {"locations": [location_of(c, t)]}),
@@ -289,22 +303,22 @@ PROFILE_CALLS: Final = {
         ),
     ),
     f"{PROFILE}/revoke-key": (
-        ("profile", USER_OBJECT, lambda c, t: {"keyId": str(c.belongings(t).key_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"keyId": str(c.user_objects(t).key_id)}),
     ),
     f"{PROFILE}/key-devices": (
-        ("profile", USER_OBJECT, lambda c, t: {"keyId": str(c.belongings(t).key_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"keyId": str(c.user_objects(t).key_id)}),
     ),
     f"{PROFILE}/choose-organization": (
         (
             "profile",
             "an organization, or one of its goods",
-            lambda c, t: {"organizationId": c.spot(t).organization_id},
+            lambda c, t: {"organizationId": c.objects(t).organization_id},
         ),
     ),
     FACTOR: (("profile", NOTHING, _nothing),),
     f"{PROFILE}/grants": (("profile", NOTHING, _nothing),),
     f"{PROFILE}/end-grant": (
-        ("profile", USER_OBJECT, lambda c, t: {"grantId": str(c.belongings(t).grant_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"grantId": str(c.user_objects(t).grant_id)}),
     ),
 }
 
@@ -317,8 +331,8 @@ def _code(step: int) -> Body:
     the order of the steps.
     """
 
-    def body(case: Case, _target: Target) -> Json:
-        own, session, now = case.credential.owned, case.maker.session, case.maker.now
+    def body(context: CallContext, _target: Target) -> Json:
+        own, session, now = context.credential.owned, context.maker.session, context.maker.now
         row = None if own is None else session.get(SignInSession, own.session_id)
         if row is None:
             return {"code": "000000"}
@@ -346,21 +360,21 @@ PROFILE_LAST: Final = {
 }
 
 
-def _member(case: Case, target: Target) -> str:
+def _member(context: CallContext, target: Target) -> str:
     """Return the id of the member that a call changes or removes.
 
     For a session and the target ``own``, this is a new member, so that the call can remove the
     member. In all other cases it is a user of ``others``.
     """
-    if target == "own" and case.credential.owned is not None:
-        return str(case.maker.add_user("viewer"))
-    return str(case.others[target].user_id)
+    if target == "own" and context.credential.owned is not None:
+        return str(context.maker.add_user("viewer"))
+    return str(context.others[target].user_id)
 
 
-def _invitation(case: Case, target: Target) -> Json:
-    if target == "own" and case.credential.owned is not None:
-        return {"invitationId": str(case.maker.invitation(case.credential.owned.user_id))}
-    return {"invitationId": str(case.others[target].invitation_id)}
+def _invitation(context: CallContext, target: Target) -> Json:
+    if target == "own" and context.credential.owned is not None:
+        return {"invitationId": str(context.maker.invitation(context.credential.owned.user_id))}
+    return {"invitationId": str(context.others[target].invitation_id)}
 
 
 _NEW_MEMBER: Final = {"role": "viewer", "locations": []}
@@ -394,50 +408,50 @@ ADMINISTRATION_READS: Final = {
 SUPPORT_CALLS: Final = {
     support.CONTACT: ((NOTHING, _nothing, None),),
     support.INSPECT: (
-        ("a support link to read", lambda c, t: {"token": c.spot(t).linked}, None),
+        ("a support link to read", lambda c, t: {"token": c.objects(t).link_token}, None),
         (NOTHING, lambda c, _t: {"token": c.new_link()}, None),
     ),
     support.CONFIRM: (
         (
             "an organization to link with support",
-            lambda c, t: {"token": c.new_link(), "organizationId": c.spot(t).organization_id},
+            lambda c, t: {"token": c.new_link(), "organizationId": c.objects(t).organization_id},
             None,
         ),
     ),
     support.DISCONNECT: (
         (
             "a support link to end",
-            lambda c, t: {"token": c.new_link(c.spot(t).organization_id)},
+            lambda c, t: {"token": c.new_link(c.objects(t).organization_id)},
             None,
         ),
     ),
 }
-SPAN: Final = {"period": "last7"}
+LAST_WEEK: Final = {"period": "last7"}
 _BY_LOCATION: Final = {"period": "last7", "groupBy": ["location"]}
 
 
-def _records(dataset: str) -> Body:
+def _records_query(dataset: str) -> Body:
     return lambda c, t: {"dataset": dataset, "filters": {"locations": [location_of(c, t)]}}
 
 
-def _row(table: str) -> Mark:
-    return lambda case, target: case.spot(target).catalog[table]
+def _catalog_id(table: str) -> Mark:
+    return lambda context, target: context.objects(target).catalog[table]
 
 
 TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
     "business_context": ((LIST, _nothing, location_of),),
     "describe_business_data": ((NOTHING, _nothing, None),),
     "query_sales": (
-        (LOCATION_WITH_SALES, lambda c, t: SPAN | {"locations": [location_of(c, t)]}, None),
+        (LOCATION_WITH_SALES, lambda c, t: LAST_WEEK | {"locations": [location_of(c, t)]}, None),
         (LIST, lambda _c, _t: _BY_LOCATION, location_of),
     ),
     "read_business_records": (
         *(
-            (LOCATION_WITH_SALES, _records(name), None)
+            (LOCATION_WITH_SALES, _records_query(name), None)
             for name in ("sales", "refunds", "employees", "pointsOfSale")
         ),
         *(
-            (LOCATION_ID, _records(name), None)
+            (LOCATION_ID, _records_query(name), None)
             for name in ("devices", "deviceRequests", "deviceReports")
         ),
         *(
@@ -455,48 +469,52 @@ TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
         (
             ORGANIZATION_LIST,
             lambda _c, _t: {"section": "organization"},
-            lambda c, t: c.spot(t).organization_id,
+            lambda c, t: c.objects(t).organization_id,
         ),
         *(
-            (ORGANIZATION_LIST, lambda _c, _t, section=section: {"section": section}, _row(table))
+            (
+                ORGANIZATION_LIST,
+                lambda _c, _t, section=section: {"section": section},
+                _catalog_id(table),
+            )
             for section, table in (
                 ("fees", "FeeItem"), ("uoms", "UnitOfMeasure"), ("paymentMethods", "PaymentMethod"),
             )
         ),
     ),
-    "read_catalog": ((ORGANIZATION_LIST, _nothing, _row("Good")),),
+    "read_catalog": ((ORGANIZATION_LIST, _nothing, _catalog_id("Good")),),
     "set_catalog_availability": (
         (
             "a catalog entry to change",
-            lambda c, t: {"goodId": str(c.spot(t).catalog["Good"]), "status": "active"},
+            lambda c, t: {"goodId": str(c.objects(t).catalog["Good"]), "status": "active"},
             None,
         ),
     ),
 }  # fmt: skip
 RETAIL_CALLS: Final[Mapping[tuple[str, str], tuple[str, Body, Mark | None]]] = {
-    ("GET", retail.GOODS): (ORGANIZATION_LIST, _nothing, _row("Good")),
-    ("GET", retail.CATEGORIES): (ORGANIZATION_LIST, _nothing, _row("Category")),
-    ("GET", retail.UOMS): (ORGANIZATION_LIST, _nothing, _row("UnitOfMeasure")),
-    ("GET", retail.FEES): (ORGANIZATION_LIST, _nothing, _row("FeeItem")),
+    ("GET", retail.GOODS): (ORGANIZATION_LIST, _nothing, _catalog_id("Good")),
+    ("GET", retail.CATEGORIES): (ORGANIZATION_LIST, _nothing, _catalog_id("Category")),
+    ("GET", retail.UOMS): (ORGANIZATION_LIST, _nothing, _catalog_id("UnitOfMeasure")),
+    ("GET", retail.FEES): (ORGANIZATION_LIST, _nothing, _catalog_id("FeeItem")),
     ("GET", retail.EMPLOYEES): (NOTHING, _nothing, None),
     ("GET", retail.POINTS_OF_SALE): (NOTHING, _nothing, None),
     ("GET", retail.SALES): (
         LIST,
         lambda _c, _t: {"?status": "completed"},
-        lambda c, t: c.spot(t).sale_id,
+        lambda c, t: c.objects(t).sale_id,
     ),
-    ("GET", retail.SALE): (OBJECT, lambda c, t: {"sale_id": c.spot(t).sale_id}, None),
+    ("GET", retail.SALE): (OBJECT, lambda c, t: {"sale_id": c.objects(t).sale_id}, None),
     ("GET", retail.GOOD): (
         "an organization, or one of its goods",
-        lambda c, t: {"good_id": c.spot(t).catalog["Good"]},
+        lambda c, t: {"good_id": c.objects(t).catalog["Good"]},
         None,
     ),
     ("POST", retail.GOODS): (
         NOTHING,
         lambda c, t: {
             "name": "Flat white",
-            "uom_id": str(c.spot(t).catalog["UnitOfMeasure"]),
-            "vat": {"fee_item_id": str(c.spot(t).catalog["FeeItem"])},
+            "uom_id": str(c.objects(t).catalog["UnitOfMeasure"]),
+            "vat": {"fee_item_id": str(c.objects(t).catalog["FeeItem"])},
             "variations": [{}],
         },
         None,

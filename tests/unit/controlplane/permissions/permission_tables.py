@@ -1,10 +1,9 @@
 """The permissions of every kind of credential: the two tables of docs/accounts.md.
 
-``yes`` means that the call succeeds. A number is the HTTP status of the refusal. ``as cut`` means
-that every credential of the column gets what `LOCATIONS` states for restricted credentials, even if
-it is not restricted. ``shown`` means that a list contains the object. ``hidden`` means that a list
-does not contain the object.
-Instead of 403 and 404, the tools of the agent protocol return a JSON-RPC error.
+``yes`` means that the call succeeds. A number is the HTTP status of the refusal; instead of 403 and
+404, the tools of the agent protocol return a JSON-RPC error. ``as restricted`` means that every
+credential of the column gets what `LOCATIONS` states for restricted credentials, even if it is not
+restricted. ``listed`` means that a list contains the object, ``hidden`` that it does not.
 """
 
 from collections.abc import Mapping
@@ -37,23 +36,24 @@ OPERATIONS: Final = """\
 | tools that read | yes | yes | yes | 401 | 401 | 401 | yes | 401 | 401 | 401 |
 | tools that write | 403 | yes | 403 | 401 | 401 | 401 | 403 | 401 | 401 | 401 |
 | support reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
-| support writes | 403 | yes | 403 | yes | yes | as cut | 401 | 401 | 401 | 401 |
+| support writes | 403 | yes | 403 | yes | yes | as restricted | 401 | 401 | 401 | 401 |
 | retail reads | 401 | 401 | 401 | 401 | 401 | 401 | 401 | yes | yes | 401 |
 | retail writes | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 403 | yes | 401 |
 """
 """Rows are kinds of operations, columns are kinds of credentials."""
 
 LOCATIONS: Final = """\
-| object of the call | own | other | foreign | cut: own | cut: other | cut: foreign |
+| object of the call | own | other | foreign \
+| restricted: own | restricted: other | restricted: foreign |
 |---|---|---|---|---|---|---|
 | nothing | yes | – | – | yes | – | – |
 | an object of a location | yes | yes | 404 | yes | 403 | 404 |
 | a location | yes | yes | 404 | yes | 403 | 403 |
 | a location with sales | yes | yes | 404 | yes | 403 | 403 |
 | a location id that need not exist | yes | yes | yes | yes | 403 | 403 |
-| a list of objects of locations | shown | shown | hidden | shown | hidden | hidden |
-| the newest device of the key | hidden | shown | hidden | shown | hidden | hidden |
-| a list of objects of the organization | shown | – | hidden | shown | – | hidden |
+| a list of objects of locations | listed | listed | hidden | listed | hidden | hidden |
+| the newest device of the key | hidden | listed | hidden | listed | hidden | hidden |
+| a list of objects of the organization | listed | – | hidden | listed | – | hidden |
 | a catalog entry to change | yes | – | 404 | 403 | – | 403 |
 | an organization to link with support | yes | – | 403 | 403 | – | 403 |
 | a member or an invitation | yes | – | 404 | 403 | – | 403 |
@@ -66,18 +66,18 @@ LOCATIONS: Final = """\
 """The result of an operation that `OPERATIONS` permits.
 
 Rows are the objects that a call names or lists. Columns are the targets, see ``TARGETS``. The
-columns with ``cut`` are for a credential that is restricted to its own location.
+``restricted`` columns are for a credential that is restricted to its own location.
 """
 
 
-def allowed(operations: str, column: str) -> str:
+def permission_of(operations: str, column: str) -> str:
     """Return a cell of `OPERATIONS`."""
     return _OPERATIONS[operations][column]
 
 
-def at(rule: str, target: Target, *, is_restricted: bool) -> str:
+def expected_at(rule: str, target: Target, *, is_restricted: bool) -> str:
     """Return a cell of `LOCATIONS`. ``–`` means that there is no such object at the target."""
-    return _LOCATIONS[rule][f"cut: {target}" if is_restricted else target]
+    return _LOCATIONS[rule][f"restricted: {target}" if is_restricted else target]
 
 
 def _read(table: str) -> Mapping[str, Mapping[str, str]]:
