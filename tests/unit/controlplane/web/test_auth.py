@@ -313,7 +313,10 @@ async def test_log_lines_contain_the_id_of_a_key_but_not_the_key(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(path=st.sampled_from(PATHS_WITH_BODY), body=st.binary(max_size=100))
+@given(
+    path=st.sampled_from(PATHS_WITH_BODY),
+    body=st.binary(max_size=100).filter(lambda body: b"{}" not in body),
+)
 def test_random_bytes_as_a_body_are_refused_with_400(
     database: Database, path: str, body: bytes
 ) -> None:
