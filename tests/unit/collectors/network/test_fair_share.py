@@ -20,7 +20,7 @@ def test_returned_or_refilled_amounts_can_be_taken_again() -> None:
     pool.give_back("a", 5)
     assert pool.take("a", 5)
     pool.refill()
-    assert not pool.take("a", 3)  # what was taken before the refill still counts
+    assert not pool.take("a", 3)  # after the refill, "a" still holds the 5 that it took before
     assert pool.take("b", 5)
 
 

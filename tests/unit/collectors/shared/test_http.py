@@ -215,6 +215,7 @@ def test_the_sizes_of_received_pieces_do_not_change_a_reply(rest: bytes, step: i
 
 
 def _deadline_in(seconds: float) -> Callable[[], float]:
+    """Return a function that returns the remaining seconds, and raises TimeoutError at the end."""
     ends = time.monotonic() + seconds
 
     def require_s() -> float:
