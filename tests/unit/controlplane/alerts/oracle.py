@@ -40,7 +40,7 @@ alert has resolved.
 """
 
 
-def expected(week: Week, ticks: list[float]) -> list[Event]:
+def expected_events(week: Week, ticks: list[float]) -> list[Event]:
     """Return the events of a week in which the alerts are evaluated at ``ticks``."""
     events: list[Event] = []
     for location in week.locations:
@@ -75,7 +75,9 @@ def _events_of_location(
         ]
         values.append([value for value, _ in at_ticks])
         offline_since.append([since for _, since in at_ticks])
-        in_maintenance.append([_in(windows, t) for t in ticks] if windows else [False] * len(ticks))
+        in_maintenance.append(
+            [_is_within(windows, t) for t in ticks] if windows else [False] * len(ticks)
+        )
     outage = ConditionHistory(location.name, "", "site_outage", ticks)
     is_inhibited: list[bool] = []
     for at, (now, column) in enumerate(zip(ticks, zip(*values, strict=True), strict=True)):
@@ -99,7 +101,7 @@ def _events_of_location(
             history = ConditionHistory(location.name, str(device.instance_id), "broken", ticks)
             for at, now in enumerate(ticks):
                 bad = UNKNOWN if in_maintenance[i][at] else ACTIVE
-                history.add(bad if _in(device.broken, now) else INACTIVE)
+                history.add(bad if _is_within(device.broken, now) else INACTIVE)
             events += history.events
     return events
 
@@ -149,7 +151,7 @@ def _offline(
     """
     if not can_detect(now):
         return UNKNOWN, None
-    if _in(windows, now):
+    if _is_within(windows, now):
         return UNKNOWN, None
     since = last
     if location.lines:
@@ -186,7 +188,7 @@ def _opening(location: WeekLocation) -> Callable[[float], float | None]:
     if not location.lines:
         return lambda now: None
     zone = ZoneInfo(location.zone)
-    week = [_line(line) for line in location.lines]
+    week = [_parse_hours(line) for line in location.lines]
     since: list[float | None] = []
     open_since: float | None = None
     for at in range(-BEFORE_S, SECONDS, 60):
@@ -202,7 +204,7 @@ def _opening(location: WeekLocation) -> Callable[[float], float | None]:
     return lambda now: since[int((now + BEFORE_S) // 60)]
 
 
-def _line(line: str) -> tuple[list[int], int, int]:
+def _parse_hours(line: str) -> tuple[list[int], int, int]:
     """Return the weekdays of a line of opening hours, and its start and end as minutes of the day.
 
     Monday is 0. An end that is not after the start is on the following day.
@@ -213,7 +215,7 @@ def _line(line: str) -> tuple[list[int], int, int]:
     return list(range(DAYS.index(first), DAYS.index(last or first) + 1)), start, end
 
 
-def _in(stretches: list[Stretch], now: float) -> bool:
+def _is_within(stretches: list[Stretch], now: float) -> bool:
     return any(start <= now < end for start, end in stretches)
 
 

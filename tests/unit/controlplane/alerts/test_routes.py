@@ -265,7 +265,7 @@ async def test_a_test_notification_is_sent_at_once_and_signed(fleet: RoutedFleet
     assert request.headers["webhook-signature"].startswith("v1,")
 
 
-async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing(
+async def test_a_changed_route_keeps_its_target_and_a_disabled_route_sends_nothing(
     fleet: RoutedFleet,
 ) -> None:
     route = (await fleet.set_route())["route"]

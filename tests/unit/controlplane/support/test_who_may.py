@@ -4,7 +4,12 @@ import pytest
 
 from controlplane.storage.account_tables import Role
 from controlplane.support import routes
-from tests.unit.controlplane.accounts.people import Browser, change_membership, make_user, remove
+from tests.unit.controlplane.accounts.people import (
+    Browser,
+    change_membership,
+    end_membership,
+    make_user,
+)
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.support.desk import HOME, OTHER, Desk, refusal_of
 
@@ -146,7 +151,7 @@ async def test_a_changed_role_applies_at_once(service: RunningService, desk: Des
     assert refusal_of(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
     change_membership(service, user, "manager", [])
     assert (await desk.confirm(token, HOME, browser)).status_code == 200
-    remove(service, user, HOME)
+    end_membership(service, user, HOME)
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 401
     # The link belongs to the organization, so it does not end with the membership of the user.
     assert await desk.linked_channels() == ["telegram @venue"]

@@ -96,7 +96,7 @@ def test_entra_verifies_an_address_with_xms_edov(value: object) -> None:
         ({**ENTRA_ADA, "xms_edov": True, "email_verified": False}, ENTRA_ADA),
     ],
 )
-def test_entra_does_not_verify_other_addresses(
+def test_an_address_that_entra_does_not_verify_is_ignored(
     id_token: dict[str, Any], userinfo: dict[str, Any]
 ) -> None:
     assert read_claims(id_token, userinfo, ENTRA).email is None
