@@ -25,7 +25,9 @@ CHUNKED = START + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def read(raw: bytes, *, is_closed: bool, step: int = 0) -> HttpReply | None:
-    """Read ``raw`` in pieces of ``step`` bytes. If ``is_closed``, the connection then ends."""
+    """Read ``raw`` in pieces of ``step`` bytes; with 0, in one piece. If ``is_closed``, the
+    connection then ends.
+    """
     pending = HttpExchange(GET, BODY_MAX)
     step = step or len(raw)
     pieces = [raw[at : at + step] for at in range(0, len(raw), max(1, step))]

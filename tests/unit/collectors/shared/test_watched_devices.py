@@ -85,10 +85,10 @@ def test_a_changed_configuration_makes_a_learned_mac_invalid() -> None:
 
 def test_only_payment_terminals_are_protected_from_connections() -> None:
     scale = Expectation(WatchedDevice("Deli", "scale", NEW_ADDRESS, OTHER_MAC))
-    known = terminals_of((LEARNED, scale))
-    assert (ADDRESS, None) in known
-    assert (NEW_ADDRESS, MAC) in known
-    assert (NEW_ADDRESS, OTHER_MAC) not in known
+    terminals = terminals_of((LEARNED, scale))
+    assert (ADDRESS, None) in terminals
+    assert (NEW_ADDRESS, MAC) in terminals  # the MAC of a terminal at another address
+    assert (NEW_ADDRESS, OTHER_MAC) not in terminals
 
 
 def test_a_mac_of_several_addresses_is_not_learned() -> None:

@@ -99,7 +99,7 @@ async def test_setting_the_time_zone_of_a_location_gives_it_no_name(
     assert await read_names(service) == (None, None)
 
 
-def test_opening_hours_are_in_the_zone_of_the_location_or_else_in_utc(
+def test_opening_hours_of_a_location_with_an_unknown_zone_are_in_utc(
     service: RunningService,
 ) -> None:
     now, other = service.clock(), ("org-0001", "loc-0002")

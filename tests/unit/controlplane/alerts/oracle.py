@@ -18,14 +18,14 @@ from tests.unit.controlplane.alerts.week import (
     last_at_each,
 )
 
-WINDOW = 180
+ONLINE_WINDOW_S = 180
 """For this many seconds after its last heartbeat, a device is online."""
-FIRE_AFTER = RESOLVE_AFTER = 300
+FIRE_AFTER_S = RESOLVE_AFTER_S = 300
 """For this many seconds, a condition must be active before its alert fires, and inactive before its
 alert resolves."""
 TOGETHER_S = 300
 """The devices of a site outage went offline within this many seconds."""
-HOUR = 3600
+HOUR_S = 3600
 BREAK_AFTER_S = 60
 """If two evaluations are more than this many seconds apart, the service did not run in between."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -62,7 +62,7 @@ def _events_of_location(
         windows = location.maintenance + device.maintenance
         at_ticks = [
             (INACTIVE, None)
-            if now - seen_at <= WINDOW
+            if now - seen_at <= ONLINE_WINDOW_S
             else _offline(
                 location,
                 windows,
@@ -85,10 +85,14 @@ def _events_of_location(
             outage.add(INACTIVE)
             is_inhibited.append(outage.needs_attention())
             continue
-        present = [i for i in range(len(heartbeats)) if not in_maintenance[i][at]]
-        not_online = [i for i in present if now - last_heartbeats[i][at] > WINDOW]
+        not_in_maintenance = [i for i in range(len(heartbeats)) if not in_maintenance[i][at]]
+        not_online = [
+            i for i in not_in_maintenance if now - last_heartbeats[i][at] > ONLINE_WINDOW_S
+        ]
         offline = [s for i in range(len(heartbeats)) if (s := offline_since[i][at]) is not None]
-        outage.add(_outage(len(present), len(not_online), offline, TOGETHER_S, outage.is_open))
+        outage.add(
+            _outage(len(not_in_maintenance), len(not_online), offline, TOGETHER_S, outage.is_open)
+        )
         is_inhibited.append(outage.needs_attention())
     events = outage.events
     for i, device in enumerate(location.devices):
@@ -107,15 +111,15 @@ def _events_of_location(
 
 
 def _outage(
-    devices: int, not_online: int, offline: list[float], within: float, is_open: bool
+    devices: int, not_online: int, offline: list[float], within_s: float, is_open: bool
 ) -> str:
     """Return the value of the site outage condition of a location.
 
     Args:
         devices: the number of devices that are not in maintenance.
-        not_online: the number of these devices without a heartbeat in the last ``WINDOW`` seconds.
-        offline: for each device that counts as offline, the time since which it does.
-        within: devices of one outage went offline within this many seconds.
+        not_online: the number of these devices that are not online.
+        offline: for each device that counts as offline, the time since which it is offline.
+        within_s: devices of one outage went offline within this many seconds.
         is_open: whether the alert is firing.
     """
 
@@ -126,7 +130,7 @@ def _outage(
     if is_open and enough(len(offline), devices):
         return ACTIVE
     for first in offline:
-        offline_together = [each for each in offline if 0 <= each - first <= within]
+        offline_together = [each for each in offline if 0 <= each - first <= within_s]
         offline_earlier = [each for each in offline if each < first]
         if not is_open and enough(len(offline_together), devices - len(offline_earlier)):
             return ACTIVE
@@ -160,14 +164,14 @@ def _offline(
             return UNKNOWN, None
         since = max(since, open_since)
     since = max([since, *(end for _, end in windows if end <= now)])
-    return (ACTIVE, since) if now - since > WINDOW else (UNKNOWN, None)
+    return (ACTIVE, since) if now - since > ONLINE_WINDOW_S else (UNKNOWN, None)
 
 
 def _offline_detection(ticks: list[float]) -> Callable[[float], bool]:
     """Return a function that takes a tick and returns whether offline devices can be detected.
 
-    This requires that the service has run for more than ``WINDOW`` seconds without a break. A break
-    is a time of more than ``BREAK_AFTER_S`` seconds between two ticks.
+    This requires that the service has run for more than ``ONLINE_WINDOW_S`` seconds without a
+    break. A break is a time of more than ``BREAK_AFTER_S`` seconds between two ticks.
     """
     resumed: dict[float, float] = {}
     last = before = ticks[0]
@@ -176,7 +180,7 @@ def _offline_detection(ticks: list[float]) -> Callable[[float], bool]:
             last = now
         before = now
         resumed[now] = last
-    return lambda now: now - resumed[now] > WINDOW
+    return lambda now: now - resumed[now] > ONLINE_WINDOW_S
 
 
 def _opening(location: WeekLocation) -> Callable[[float], float | None]:
@@ -246,7 +250,7 @@ class ConditionHistory:
         changes = self._changes(now)
         if not (changes or self.is_open or self.is_flapping or value == ACTIVE):
             return
-        if self.is_open and self._inactive_for(now) >= RESOLVE_AFTER:
+        if self.is_open and self._inactive_for(now) >= RESOLVE_AFTER_S:
             self.is_open = False
             self._report(now, False, True)
         if self.is_flapping and not changes:
@@ -259,7 +263,7 @@ class ConditionHistory:
             may_fire
             and not self.is_open
             and not self.is_flapping
-            and self._active_for(now) >= FIRE_AFTER
+            and self._active_for(now) >= FIRE_AFTER_S
         ):
             self.is_open, self.fired_at_index = True, len(self.values) - 1
             self._report(now, False, False)
@@ -292,7 +296,7 @@ class ConditionHistory:
 
     def _changes(self, now: float) -> list[float]:
         """Return the times in the last hour at which the condition became active or inactive."""
-        return [each for each in self.changed_at if now - each < HOUR]
+        return [each for each in self.changed_at if now - each < HOUR_S]
 
     def _report(self, now: float, is_flapping: bool, is_resolved: bool) -> None:
         self.events.append((now, *self.subject, is_flapping, is_resolved))

@@ -160,6 +160,7 @@ async def test_figures_of_a_year_are_returned(merchant: RunningService, path: st
 async def test_hourly_figures_are_limited_by_locations_times_days(
     merchant: RunningService, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # 2026-08-13 to 2026-11-20 are 100 days, and the merchant has 4 locations.
     monkeypatch.setattr(query, "LOCATION_DAYS_MAX", 400)
     for first, fits in (("2026-08-13", True), ("2026-08-12", path not in HOURLY)):
         days = {"period": "custom", "from": first, "to": "2026-11-20"}

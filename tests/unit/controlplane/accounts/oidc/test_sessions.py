@@ -43,7 +43,7 @@ def operations(service: RunningService) -> list[str]:
     return service.database.read(lambda session: list(session.scalars(query)))
 
 
-def test_the_intervals_fit_into_five_minutes() -> None:
+def test_sessions_are_verified_before_they_expire_and_expire_within_five_minutes() -> None:
     longest_s = VERIFY_EVERY.total_seconds() + CHECK_INTERVAL_S
     assert longest_s < VERIFIED_FOR.total_seconds() < LIMIT_S - CHECK_INTERVAL_S
 
