@@ -143,7 +143,7 @@ def new_device(rng: random.Random, number: int, first_address: str) -> DeviceHis
 def apply_fate(
     rng: random.Random, venue: Venue, watched_device: DeviceHistory, free: list[str], repeater: str
 ) -> None:
-    """Change the venue by the fate of the device. Set the states that reports must have."""
+    """Change the venue according to the device's fate. Set the states that reports must have."""
     now, first_address, lan = venue.now, watched_device.first_address, watched_device.lan
     if watched_device.fate == "stays":
         set_expected(watched_device, ExpectedState("present", first_address))
@@ -186,7 +186,7 @@ def set_expected(watched_device: DeviceHistory, expected: ExpectedState) -> None
 
 
 def stale_table(rng: random.Random, venue: Venue) -> dict[str, str]:
-    """Return old neighbour entries: some of the first day, and some that are still right."""
+    """Return old neighbour entries: some with MACs of the first day, some with current MACs."""
     earlier_entries = {a: host.mac for a, host in venue.before.items() if rng.random() < 0.4}
     current_entries = {a: host.mac for a, host in venue.now.items() if rng.random() < 0.2}
     return {**earlier_entries, **current_entries}
@@ -209,7 +209,7 @@ class SimulatedKernel:
     requests to its MAC follow 5 s later. They confirm the entry if this MAC still has the address.
     If not, the entry fails 8 s after it was used.
 
-    ``stale`` contains the old entries. ``sent`` are the addresses that were primed.
+    ``stale`` contains the old entries. ``sent`` are the addresses to which `prime` sent a datagram.
     """
 
     lan: dict[str, LanDevice]

@@ -16,7 +16,7 @@ QUESTION = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=("printer-name",)
 
 
 def query_spooler(path: Path, reply: bytes) -> tuple[ipp.Response, list[bytes]]:
-    """Query a spooler that sends ``reply``. Return the response and the requests that it got."""
+    """Query a spooler that sends ``reply``. Return the response, and the received requests."""
     with spooler(path, reply) as requests:
         return query_cups(QUESTION, deadline(), {"CUPS_SERVER": str(path)}), requests
 

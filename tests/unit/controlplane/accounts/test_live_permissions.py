@@ -206,16 +206,18 @@ async def test_a_heartbeat_with_a_cached_key_does_not_query_the_owner_of_the_key
         await device.heartbeat()
         statements = statements_by_key.setdefault(name, [])
 
-        def note(_c: Any, _u: Any, statement: str, *_: Any, to: list[str] = statements) -> None:
+        def record_statement(
+            _connection: Any, _cursor: Any, statement: str, *_: Any, to: list[str] = statements
+        ) -> None:
             to.append(statement)
 
         engine = service.database._engine
-        event.listen(engine, "before_cursor_execute", note)
+        event.listen(engine, "before_cursor_execute", record_statement)
         try:
             service.clock.advance(1)
             assert (await device.heartbeat()).status_code == 200
         finally:
-            event.remove(engine, "before_cursor_execute", note)
+            event.remove(engine, "before_cursor_execute", record_statement)
     assert statements_by_key["owned"] == statements_by_key["without an owner"] != []
     assert not any("users" in each or "memberships" in each for each in statements_by_key["owned"])
 

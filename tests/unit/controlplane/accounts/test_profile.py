@@ -166,7 +166,7 @@ async def test_a_key_with_expires_unused_is_revoked_after_an_hour_without_use(
     await poll_changes(service.core)
     service.clock.advance(3600)
     assert service.database.write(lambda s: revoke_unused(s, service.clock())) == 0
-    service.clock.advance(61)  # a use is stored up to 60 s later
+    service.clock.advance(61)  # a use can be stored up to 60 s late
     assert service.database.write(lambda s: revoke_unused(s, service.clock())) == 1
     key_ids = {each["id"] for each in (await browser.post(PROFILE)).json()["keys"]}
     assert key_ids == {used["key"]["id"], other_key["key"]["id"]}

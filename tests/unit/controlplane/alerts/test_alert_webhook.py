@@ -141,7 +141,7 @@ async def test_an_invalid_or_private_address_is_refused(
 
 class FleetWithWebhooks(Fleet):
     """A fleet whose organization may have a webhook: ``organization_webhook``. The inherited
-    ``webhook`` is the one of the operator.
+    ``webhook`` belongs to the operator.
     """
 
     def __init__(self, service: RunningService) -> None:

@@ -171,7 +171,7 @@ def _row(device: WeekDevice, location: str, position: int) -> Device:
 
 
 def _silences(week: Week, chance: random.Random) -> list[WeekSilence]:
-    """Return silences at six locations, and one of offline alerts at all locations."""
+    """Return silences at six locations, and a silence of all offline alerts."""
     results = []
     for location in chance.sample(week.locations, 6):
         start = 60 * chance.randint(0, UNTIL_S // 60)

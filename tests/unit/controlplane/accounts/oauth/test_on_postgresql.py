@@ -1,4 +1,4 @@
-"""Tests of concurrent exchanges at two services that share a PostgreSQL database."""
+"""Tests of concurrent exchanges, refreshes and removals of members on PostgreSQL."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Tests of the differences between the providers that companies use.
 
-The claims have the form that the documents of the providers define.
+The claims have the form that the providers document.
 """
 
 import json
@@ -224,7 +224,7 @@ async def test_userinfo_without_groups_ends_the_membership_if_it_had_groups_befo
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (400, "temporarily_unavailable"),  # Entra ID: the client is to retry
+        (400, "temporarily_unavailable"),  # Entra ID: the client should retry
         (401, "invalid_client"),  # the client secret has expired
         (400, "unauthorized_client"),
     ],

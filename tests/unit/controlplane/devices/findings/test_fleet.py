@@ -77,10 +77,10 @@ async def test_lists_equal_the_evaluation_of_all_newest_reports(service: Running
         session.execute(update(Device).where(*every_third_online).values(priority=Priority.OFFLINE))
 
     service.database.write(simulate)
-    service.database.read(check)
+    service.database.read(check_all_lists)
 
 
-def check(session: Session) -> None:
+def check_all_lists(session: Session) -> None:
     oracle, now = Oracle(session), BEGIN + timedelta(days=DAYS) - timedelta(seconds=1)
     check_rows(session, oracle)
     check_sums(session, oracle, now)
