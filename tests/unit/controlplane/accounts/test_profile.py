@@ -208,7 +208,7 @@ async def test_the_number_of_keys_of_a_user_is_limited(
     assert (await browser.post(f"{PROFILE}/create-key", NEW_KEY)).status_code == 409
 
 
-async def test_the_key_limit_of_a_viewer_is_lower(
+async def test_a_viewer_has_a_lower_limit_of_keys_than_a_manager(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profile, "VIEWER_KEYS_MAX", 1)

@@ -51,7 +51,7 @@ def expected_events(week: Week, ticks: list[float]) -> list[Event]:
 def _events_of_location(
     location: WeekLocation, downs: list[Stretch], ticks: list[float]
 ) -> list[Event]:
-    opening_before = _opening(location)
+    opening_before = _last_opening(location)
     can_detect = _offline_detection(ticks)
     heartbeats = [device.heartbeats(downs) for device in location.devices]
     values: list[list[str]] = []
@@ -63,7 +63,7 @@ def _events_of_location(
         at_ticks = [
             (INACTIVE, None)
             if now - seen_at <= ONLINE_WINDOW_S
-            else _offline(
+            else _offline_value(
                 location,
                 windows,
                 seen_at,
@@ -91,7 +91,9 @@ def _events_of_location(
         ]
         offline = [s for i in range(len(heartbeats)) if (s := offline_since[i][at]) is not None]
         outage.add(
-            _outage(len(not_in_maintenance), len(not_online), offline, TOGETHER_S, outage.is_open)
+            _outage_value(
+                len(not_in_maintenance), len(not_online), offline, TOGETHER_S, outage.is_open
+            )
         )
         is_inhibited.append(outage.needs_attention())
     events = outage.events
@@ -110,7 +112,7 @@ def _events_of_location(
     return events
 
 
-def _outage(
+def _outage_value(
     devices: int, not_online: int, offline: list[float], within_s: float, is_open: bool
 ) -> str:
     """Return the value of the site outage condition of a location.
@@ -139,7 +141,7 @@ def _outage(
     return INACTIVE
 
 
-def _offline(
+def _offline_value(
     location: WeekLocation,
     windows: list[Stretch],
     last: float,
@@ -183,7 +185,7 @@ def _offline_detection(ticks: list[float]) -> Callable[[float], bool]:
     return lambda now: now - resumed[now] > ONLINE_WINDOW_S
 
 
-def _opening(location: WeekLocation) -> Callable[[float], float | None]:
+def _last_opening(location: WeekLocation) -> Callable[[float], float | None]:
     """Return a function that takes a time and returns when the location last opened.
 
     The function returns None while the location is closed, and for a location without opening

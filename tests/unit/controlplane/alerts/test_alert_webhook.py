@@ -219,7 +219,7 @@ async def test_undelivered_notifications_are_not_sent_after_the_webhook_is_remov
     assert {str(each.url) for each in own.received} == {URL}
 
 
-async def test_notifications_of_one_organization_do_not_delay_those_of_another(
+async def test_notifications_of_one_organization_do_not_delay_other_organizations(
     service: RunningService,
 ) -> None:
     now = service.clock()

@@ -240,7 +240,7 @@ async def test_a_reassigned_address_does_not_get_the_account_of_its_former_user(
     assert (reply.status_code, "different user" in reply.text) == (403, True)
 
 
-async def test_a_changed_address_keeps_the_account(
+async def test_a_changed_email_address_keeps_the_account(
     service: RunningService, provider: ProviderProcess
 ) -> None:
     await sign_in(service)

@@ -177,7 +177,7 @@ async def test_too_many_groups_refuse_the_sign_in_and_keep_the_membership(
     assert memberships(service) == ["org-0001"]
 
 
-def test_too_many_groups_do_not_matter_to_another_claim() -> None:
+def test_too_many_groups_do_not_affect_another_claim() -> None:
     """The application roles of Entra ID are always complete."""
     provider = ENTRA.model_copy(update={"groups_claim": "roles"})
     id_token = {**ENTRA_ADA, "roles": ["Owner"], **MANY_GROUPS, "hasgroups": True}
@@ -186,7 +186,7 @@ def test_too_many_groups_do_not_matter_to_another_claim() -> None:
     assert read_claims(id_token, ENTRA_ADA, provider).groups == frozenset()
 
 
-def test_groups_of_a_custom_claim_at_another_address_are_refused() -> None:
+def test_a_custom_claim_that_only_refers_to_the_groups_is_refused() -> None:
     provider = provider_at("https://contoso.example").model_copy(
         update={"groups_claim": "https://contoso.example/groups"}
     )
