@@ -97,7 +97,7 @@ def test_services_of_many_devices_are_cut_equally() -> None:
     counts = {len(host["services"]) for host in content["hosts"]}
     assert len(content["hosts"]) == 50
     assert max(counts) - min(counts) <= 1
-    assert len(content["limitations"]) == 17
+    assert len(content["limitations"]) == 17  # 16 devices, and the number of the other devices
     assert content["limitations"][-1] == "further devices whose lists are cut: 34"
 
 
@@ -107,6 +107,7 @@ def test_failures_and_limitations_of_an_oversized_result_are_cut() -> None:
     content = facts_of(line_of(Result(facts), LIMIT))
     assert len(content["printers"]) == 1
     assert len(content["endpoints"]) == 10
+    # 16 of the 200 failures and 16 of the 200 limitations are kept.
     assert content["limitations"][-1].endswith("left out, because there are too many: 368")
 
 

@@ -42,9 +42,9 @@ from tests.unit.collectors.network.test_collector import RecordedRun
 from tests.unit.collectors.watched_venues import (
     GATEWAY,
     OWN,
+    ExpectedState,
     LanDevice,
     SimulatedKernel,
-    Truth,
     Venue,
     learned_on_the_first_day,
     venue_of,
@@ -159,21 +159,21 @@ def network_report(
     return collect_network(job, RecordedRun(), sources), sources.lan
 
 
-def truth_of(state: DeviceState) -> Truth:
+def compared_fields_of(state: DeviceState) -> ExpectedState:
     other = None if state.state == "unknown" else state.other_mac
-    return Truth(state.state, state.address, state.moved_from, other)
+    return ExpectedState(state.state, state.address, state.moved_from, other)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_network_report_has_the_expected_states_and_contacts_no_terminal(seed: int) -> None:
     venue = venue_of(seed)
     first, first_lan = network_report(venue, venue.before, {})
-    assert [truth_of(device) for device in first.devices] == [
-        Truth("present", watched_device.home) for watched_device in venue.watched
+    assert [compared_fields_of(device) for device in first.devices] == [
+        ExpectedState("present", watched_device.first_address) for watched_device in venue.watched
     ]
     learned = update_memory(NOTHING_LEARNED, first, datetime.now(UTC)).printers
     second, second_lan = network_report(venue, venue.now, venue.stale, learned)
-    assert {device.device.name: truth_of(device) for device in second.devices} == {
+    assert {device.device.name: compared_fields_of(device) for device in second.devices} == {
         watched_device.device.name: watched_device.network for watched_device in venue.watched
     }
     assert second.failures == ()
@@ -193,6 +193,6 @@ def test_the_snapshot_has_the_expected_state_of_each_device(seed: int) -> None:
     search = Search(expected, LOCAL, (), Resolver(kernel), kernel)
     answers = search.run(lambda: kernel.now() >= ends_s)
     assert {
-        expectation.device.name: truth_of(state_of(expectation, answers))
+        expectation.device.name: compared_fields_of(state_of(expectation, answers))
         for expectation in expected
     } == {watched_device.device.name: watched_device.snapshot for watched_device in venue.watched}

@@ -38,7 +38,7 @@ class LanDevice:
 
 
 @dataclass(frozen=True)
-class Truth:
+class ExpectedState:
     """The expected values of the fields of `DeviceState` with the same names."""
 
     state: str
@@ -49,7 +49,7 @@ class Truth:
 
 @dataclass
 class DeviceHistory:
-    """A watched device with its fate, and ``home``, its address on the first day.
+    """A watched device with its fate. ``first_address`` is its address on the first day.
 
     ``network`` and ``snapshot`` are the states that the network report and the application snapshot
     of the later day must have.
@@ -57,10 +57,10 @@ class DeviceHistory:
 
     device: WatchedDevice
     lan: LanDevice
-    home: str
+    first_address: str
     fate: Fate
-    network: Truth
-    snapshot: Truth
+    network: ExpectedState
+    snapshot: ExpectedState
 
     @property
     def is_terminal(self) -> bool:
@@ -98,12 +98,18 @@ def venue_of(seed: int) -> Venue:
     venue = Venue(before, dict(before), [])
     watched = [new_device(rng, number, free.pop()) for number in range(rng.randrange(1, 7))]
     for watched_device in watched:
-        before[watched_device.home] = venue.now[watched_device.home] = watched_device.lan
+        before[watched_device.first_address] = venue.now[watched_device.first_address] = (
+            watched_device.lan
+        )
     exchanged = [watched_device for watched_device in watched if watched_device.fate == "exchanged"]
     for first, second in zip(exchanged[::2], exchanged[1::2], strict=False):
-        venue.now[first.home], venue.now[second.home] = second.lan, first.lan
-        set_truth(first, Truth("moved", second.home, first.home, second.lan.mac))
-        set_truth(second, Truth("moved", first.home, second.home, first.lan.mac))
+        venue.now[first.first_address], venue.now[second.first_address] = second.lan, first.lan
+        set_expected(
+            first, ExpectedState("moved", second.first_address, first.first_address, second.lan.mac)
+        )
+        set_expected(
+            second, ExpectedState("moved", first.first_address, second.first_address, first.lan.mac)
+        )
     if len(exchanged) % 2:
         exchanged[-1].fate = "stays"
     for watched_device in watched:
@@ -114,7 +120,7 @@ def venue_of(seed: int) -> Venue:
     return venue
 
 
-def new_device(rng: random.Random, number: int, home: str) -> DeviceHistory:
+def new_device(rng: random.Random, number: int, first_address: str) -> DeviceHistory:
     """Return a device of a random kind, configured by its address, its MAC or both."""
     fate, kind = rng.choice(FATES), rng.choice(KINDS)
     form = rng.choice(("both", "address", "mac"))
@@ -125,53 +131,62 @@ def new_device(rng: random.Random, number: int, home: str) -> DeviceHistory:
     device = WatchedDevice(
         f"Device {number}",
         kind,
-        None if form == "mac" else home,
+        None if form == "mac" else first_address,
         None if form == "address" else mac,
     )
     lan = LanDevice(mac, ports_of(rng), name)
-    return DeviceHistory(device, lan, home, fate, Truth("", None), Truth("", None))
+    return DeviceHistory(
+        device, lan, first_address, fate, ExpectedState("", None), ExpectedState("", None)
+    )
 
 
 def apply_fate(
     rng: random.Random, venue: Venue, watched_device: DeviceHistory, free: list[str], repeater: str
 ) -> None:
-    """Change the venue by the fate of the device. Set the states that reports must have."""
-    now, home, lan = venue.now, watched_device.home, watched_device.lan
+    """Change the venue according to the device's fate. Set the states that reports must have."""
+    now, first_address, lan = venue.now, watched_device.first_address, watched_device.lan
     if watched_device.fate == "stays":
-        set_truth(watched_device, Truth("present", home))
+        set_expected(watched_device, ExpectedState("present", first_address))
         return
-    del now[home]
+    del now[first_address]
     newcomer = None
     if "replaced" in watched_device.fate:
         has_repeater = any(host.mac == repeater for host in now.values())
         mac = repeater if has_repeater and rng.random() < 0.3 else mac_of(rng)
-        newcomer = now[home] = LanDevice(mac, ports_of(rng))
+        newcomer = now[first_address] = LanDevice(mac, ports_of(rng))
     if watched_device.fate.startswith("moves"):
         new = free.pop()
         now[new] = lan
-        set_truth(watched_device, Truth("moved", new, home, newcomer.mac if newcomer else None))
+        set_expected(
+            watched_device,
+            ExpectedState("moved", new, first_address, newcomer.mac if newcomer else None),
+        )
     elif watched_device.fate == "new MAC":
         other = replace(lan, mac=mac_of(rng, is_random=True))
-        new = rng.choice((home, free.pop()))
+        new = rng.choice((first_address, free.pop()))
         now[new] = other
         watched_device.network = (
-            Truth("present", home) if new == home else Truth("moved", new, home)
+            ExpectedState("present", first_address)
+            if new == first_address
+            else ExpectedState("moved", new, first_address)
         )
-        watched_device.snapshot = Truth("unknown" if new == home else "absent", home)
+        watched_device.snapshot = ExpectedState(
+            "unknown" if new == first_address else "absent", first_address
+        )
     elif newcomer is None or watched_device.device.address is None:
-        set_truth(watched_device, Truth("absent", home))
+        set_expected(watched_device, ExpectedState("absent", first_address))
     elif newcomer.mac == repeater:
-        set_truth(watched_device, Truth("unknown", home))
+        set_expected(watched_device, ExpectedState("unknown", first_address))
     else:
-        set_truth(watched_device, Truth("replaced", home, None, newcomer.mac))
+        set_expected(watched_device, ExpectedState("replaced", first_address, None, newcomer.mac))
 
 
-def set_truth(watched_device: DeviceHistory, truth: Truth) -> None:
-    watched_device.network = watched_device.snapshot = truth
+def set_expected(watched_device: DeviceHistory, expected: ExpectedState) -> None:
+    watched_device.network = watched_device.snapshot = expected
 
 
 def stale_table(rng: random.Random, venue: Venue) -> dict[str, str]:
-    """Return old neighbour entries: some of the first day, and some that are still right."""
+    """Return old neighbour entries: some with MACs of the first day, some with current MACs."""
     earlier_entries = {a: host.mac for a, host in venue.before.items() if rng.random() < 0.4}
     current_entries = {a: host.mac for a, host in venue.now.items() if rng.random() < 0.2}
     return {**earlier_entries, **current_entries}
@@ -194,7 +209,7 @@ class SimulatedKernel:
     requests to its MAC follow 5 s later. They confirm the entry if this MAC still has the address.
     If not, the entry fails 8 s after it was used.
 
-    ``stale`` contains the old entries. ``sent`` are the addresses that were primed.
+    ``stale`` contains the old entries. ``sent`` are the addresses to which `prime` sent a datagram.
     """
 
     lan: dict[str, LanDevice]
@@ -252,7 +267,7 @@ def learned_on_the_first_day(venue: Venue) -> tuple[LearnedPrinter, ...]:
                 filter(None, (watched_device.device.address, watched_device.device.mac_address))
             ),
             "2026-11-01T00:00:00+00:00",
-            watched_device.home,
+            watched_device.first_address,
             watched_device.lan.mac,
         )
         for watched_device in venue.watched

@@ -93,12 +93,12 @@ def test_reported_printer_states_are_described():
 
 
 def test_a_service_is_listed_under_ipv4_or_its_best_ipv6_address() -> None:
-    def at(*addresses: str) -> tuple[str, ...]:
+    def listed(*addresses: str) -> tuple[str, ...]:
         return announced_addresses(MdnsService("x", "_ipp._tcp", "x.local", addresses, 631))
 
-    assert at("fe80::1", "10.0.0.1", "10.0.0.2") == ("10.0.0.1", "10.0.0.2")
-    assert at("fe80::1", "fd00::1") == ("fd00::1",)
-    assert at() == ()
+    assert listed("fe80::1", "10.0.0.1", "10.0.0.2") == ("10.0.0.1", "10.0.0.2")
+    assert listed("fe80::1", "fd00::1") == ("fd00::1",)
+    assert listed() == ()
 
 
 def test_observations_can_exclude_addresses() -> None:

@@ -1,4 +1,4 @@
-"""Tests that reports recognise the devices of many makers by their announcements."""
+"""Tests that reports recognise devices of many makers, with recorded data of these devices."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.unit.agent.rules.reports.test_network import CLEAN, CONTEXT, JOB
 from tests.unit.collectors.shared.test_ipp import item, message
 
 ADDRESS = "10.0.0.9"
-# The smallest accepted shares of the recorded devices.
+# The smallest accepted shares of recorded devices that are correct or recognisable in reports.
 CORRECT_MIN = 0.92
 RECOGNISABLE_MIN = 0.9
 

@@ -1,4 +1,4 @@
-"""Tests that each discovered port is returned once, and that an IPP port has its queues then."""
+"""Tests that each discovered port is returned once, and an IPP port only with its queues."""
 
 import socket
 
@@ -26,7 +26,7 @@ def test_ipp_ports_wait_for_their_queues() -> None:
     assert discoveries.take_waiting() == ()
 
 
-def test_own_host_name_and_spooler_are_not_queried() -> None:
+def test_this_machine_is_not_queried_for_its_name_or_its_queues() -> None:
     discoveries = Discoveries(own=frozenset({"10.0.0.20"}))
     for address in ("10.0.0.20", "10.0.0.9", "10.0.0.9"):
         discoveries.add_host(address)

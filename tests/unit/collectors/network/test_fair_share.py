@@ -20,7 +20,7 @@ def test_returned_or_refilled_amounts_can_be_taken_again() -> None:
     pool.give_back("a", 5)
     assert pool.take("a", 5)
     pool.refill()
-    assert not pool.take("a", 3)  # what was taken before the refill still counts
+    assert not pool.take("a", 3)  # after the refill, "a" still holds the 5 that it took before
     assert pool.take("b", 5)
 
 
@@ -44,7 +44,9 @@ def test_no_holder_has_more_than_the_remaining_amount(takes: list[tuple[str, int
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 60))))
-def test_a_queue_exceeds_neither_its_packets_nor_its_bytes(packets: list[tuple[str, int]]) -> None:
+def test_a_queue_never_exceeds_its_limits_of_packets_and_bytes(
+    packets: list[tuple[str, int]],
+) -> None:
     queue, dropped = FairQueue(packets_max=8, bytes_max=100), []
     for owner, size in packets:
         dropped += queue.put(owner, f"source of {owner}", bytes(size))

@@ -74,7 +74,7 @@ def test_an_announced_port_that_refuses_connections_has_the_status_discovered() 
     assert (endpoint.status, endpoint.discovered_by) == ("discovered", ("mdns",))
 
 
-def test_an_announced_host_that_was_not_scanned_is_unknown() -> None:
+def test_an_announced_host_that_was_not_scanned_has_an_unknown_reachability() -> None:
     service = MdnsService("TV", "_airplay._tcp", "tv.local", ("10.7.0.9",), 7000)
     (host,) = assemble_hosts(correlate(services=(service,), macs={"10.7.0.9": "02:00:00:00:00:07"}))
     assert host.reachability == "unknown"
@@ -175,19 +175,19 @@ def test_endpoints_are_distinct_and_ordered_by_importance(
 
 
 def test_endpoints_beyond_the_share_of_a_device_are_listed_last() -> None:
-    lies = [endpoint("10.0.0.2", port, mdns=True) for port in range(1, 1001)]
+    announced = [endpoint("10.0.0.2", port, mdns=True) for port in range(1, 1001)]
     printer, till = endpoint("10.0.0.9", 9100), endpoint("10.0.0.8", 22)
     matched = endpoint("10.0.0.2", 2000, mdns=True, ids=("kitchen",))
-    printing = [(lie.address, lie.port) for lie in lies]
-    ordered = by_importance([*lies, printer, till, matched], printing)
+    announced_printers = [(each.address, each.port) for each in announced]
+    ordered = by_importance([*announced, printer, till, matched], announced_printers)
     assert ordered[0] == matched
     assert ordered[1:3] == (printer, till)
 
 
 def test_all_addresses_of_one_announcer_count_as_one_device() -> None:
-    lies = [endpoint(f"10.0.0.{n}", 631, mdns=True) for n in range(1, 101)]
-    announcers = {lie.address: "02:00:00:00:00:66" for lie in lies}
-    ordered = by_importance([*lies, endpoint("10.0.0.200", 22)], (), announcers)
+    announced = [endpoint(f"10.0.0.{n}", 631, mdns=True) for n in range(1, 101)]
+    announcers = {each.address: "02:00:00:00:00:66" for each in announced}
+    ordered = by_importance([*announced, endpoint("10.0.0.200", 22)], (), announcers)
     assert ordered.index(endpoint("10.0.0.200", 22)) == ENDPOINTS_AT_ONCE
 
 
@@ -205,6 +205,8 @@ def test_contacted_hosts_are_kept_before_announced_hosts() -> None:
     )
     matches = PrinterMatches((), {("10.0.0.149", 631): ("q1",)})
     hosts = assemble_hosts(observed)
+    # This machine, the gateway, the matched host (149) and the contacted hosts (200 and 201) leave
+    # room for three of the eight hosts. The two announcers of the other hosts take turns.
     kept = [host.address for host in select_hosts(hosts, observed, matches, 8)]
     assert kept == [
         *("10.0.0.20", "10.0.0.1", "10.0.0.100", "10.0.0.101", "10.0.0.149"),
@@ -214,13 +216,13 @@ def test_contacted_hosts_are_kept_before_announced_hosts() -> None:
 
 
 def test_a_name_that_a_host_reports_for_itself_is_preferred() -> None:
-    lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.9",), 80, is_hearsay=True)
-    (host,) = assemble_hosts(correlate(services=(lie, PRINTER)))
+    hearsay = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.9",), 80, is_hearsay=True)
+    (host,) = assemble_hosts(correlate(services=(hearsay, PRINTER)))
     assert host.hostname == "kitchen.local"
     names = (HostName("10.0.0.9", "till.local"),)
-    (host,) = assemble_hosts(correlate(services=(lie,), hostnames=names))
+    (host,) = assemble_hosts(correlate(services=(hearsay,), hostnames=names))
     assert host.hostname == "till.local"
-    (host,) = assemble_hosts(correlate(services=(lie,)))
+    (host,) = assemble_hosts(correlate(services=(hearsay,)))
     assert host.hostname == "lie.local"
 
 
@@ -237,8 +239,8 @@ def test_reachable_endpoints_precede_announced_endpoints_of_the_same_device() ->
 def test_a_model_announced_by_another_host_is_listed_but_is_no_evidence() -> None:
     uuid = "e3248000-80ce-11db-8000-001ba9123456"
     txt = (("uuid", uuid), ("ty", "Brother HL"))
-    lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.7",), 631, txt, is_hearsay=True)
-    observed = correlate(services=(replace(PRINTER, txt=txt), lie))
+    hearsay = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.7",), 631, txt, is_hearsay=True)
+    observed = correlate(services=(replace(PRINTER, txt=txt), hearsay))
     assert [(e.address, e.label, e.model) for e in assemble_endpoints(observed)] == [
         ("10.0.0.7", "lie", "Brother HL"),
         ("10.0.0.9", "Kitchen", "Brother HL"),

@@ -15,13 +15,13 @@ from tests.unit.collectors.shared.test_ipp import QUEUES, message
 QUESTION = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=("printer-name",))
 
 
-def answer(path: Path, reply: bytes) -> tuple[ipp.Response, list[bytes]]:
-    """Query a spooler that sends ``reply``. Return the parsed response and the list of requests."""
+def query_spooler(path: Path, reply: bytes) -> tuple[ipp.Response, list[bytes]]:
+    """Query a spooler that sends ``reply``. Return the response, and the received requests."""
     with spooler(path, reply) as requests:
         return query_cups(QUESTION, deadline(), {"CUPS_SERVER": str(path)}), requests
 
 
-def test_servers_follow_the_environment():
+def test_the_servers_depend_on_the_environment_and_the_platform():
     assert cups_servers({}, "linux") == (CupsServer(path="/run/cups/cups.sock"), CupsServer())
     assert cups_servers({}, "darwin")[0].path == "/private/var/run/cupsd"
     assert cups_servers({"CUPS_SERVER": "/tmp/x.sock"}, "linux") == (
@@ -45,14 +45,16 @@ def test_servers_follow_the_environment():
     ],
 )
 def test_every_form_of_http_reply_is_parsed(tmp_path: Path, reply: bytes) -> None:
-    response, (query,) = answer(tmp_path / "cups.sock", reply)
+    response, (query,) = query_spooler(tmp_path / "cups.sock", reply)
     assert response == ipp.decode_response(QUEUES)
     assert query.startswith(b"POST / HTTP/1.1\r\n")
     assert query.endswith(QUESTION)
 
 
 def test_a_not_found_reply_of_cups_is_returned(tmp_path: Path) -> None:
-    response, _ = answer(tmp_path / "cups.sock", http_response(message(status=ipp.NOT_FOUND)))
+    response, _ = query_spooler(
+        tmp_path / "cups.sock", http_response(message(status=ipp.NOT_FOUND))
+    )
     assert response == ipp.Response(ipp.NOT_FOUND, ())
 
 
@@ -72,7 +74,7 @@ def test_a_not_found_reply_of_cups_is_returned(tmp_path: Path) -> None:
 )
 def test_invalid_answer_raises_an_error(tmp_path: Path, reply: bytes, reason: str) -> None:
     with pytest.raises(CupsError, match=reason):
-        answer(tmp_path / "cups.sock", reply)
+        query_spooler(tmp_path / "cups.sock", reply)
 
 
 @pytest.mark.parametrize(
@@ -116,9 +118,9 @@ def test_loopback_is_used_if_the_socket_is_missing(
                     pass
                 connection.sendall(http_response(QUEUES))
 
-        nowhere = CupsServer(path=str(tmp_path / "none"))
+        missing_socket = CupsServer(path=str(tmp_path / "none"))
         loopback = CupsServer(host="127.0.0.1", port=server.getsockname()[1])
-        monkeypatch.setattr(cups, "cups_servers", lambda *_: (nowhere, loopback))
+        monkeypatch.setattr(cups, "cups_servers", lambda *_: (missing_socket, loopback))
         thread = threading.Thread(target=serve)
         thread.start()
         assert query_cups(QUESTION, deadline(), {}).printers

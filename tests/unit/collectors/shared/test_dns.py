@@ -3,11 +3,12 @@ from hypothesis import strategies as st
 
 from collectors.shared.dns import Reply, parse_reply, read_addresses, write_question
 
-# A question for the IPv4 address of ops.example. An A record of this name, without its address. A
-# CNAME record with the target www.example.
 QUESTION = b"\x03ops\x07example\x00\x00\x01\x00\x01"
+"""A question for the IPv4 address of ops.example."""
 RECORD = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4"
+"""An A record of ops.example, without the address at its end."""
 ALIAS = b"\xc0\x0c\0\5\0\1\0\0\0\x3c\0\6\3www\xc0\x10"
+"""A CNAME record of ops.example with the target www.example."""
 
 
 def reply(answers: bytes, count: int) -> bytes:

@@ -166,7 +166,7 @@ def test_a_damaged_response_decodes_or_raises_ipp_error(data: st.DataObject):
 
 
 @given(st.lists(st.text(max_size=50), min_size=1, max_size=8), st.text(max_size=50))
-def test_requests_can_be_read_back(requested: list[str], uri: str):
+def test_encoded_requests_can_be_decoded(requested: list[str], uri: str):
     request = ipp.encode_request(0x000A, requested=requested, printer_uri=uri, which_jobs="all")
     (group,) = ipp.decode_response(request).groups
     assert group.texts("requested-attributes") == tuple(requested)

@@ -59,7 +59,7 @@ def test_a_platform_without_netlink_raises_an_oserror(monkeypatch: pytest.Monkey
 
 
 @given(st.binary(max_size=64))
-def test_any_bytes_are_a_number_or_none(data: bytes) -> None:
+def test_only_1_2_or_4_bytes_are_parsed_as_a_number(data: bytes) -> None:
     number = netlink.unsigned(data)
     assert (number is None) == (len(data) not in {1, 2, 4})
     netlink.parse_attributes(data)

@@ -30,13 +30,13 @@ def test_a_program_that_is_not_installed_raises_an_error() -> None:
     assert status_of(raised.value) == ("unsupported", "no-such-program-here is not installed")
 
 
-def test_a_program_can_write_more_errors_than_a_pipe_holds() -> None:
+def test_a_program_can_write_more_to_stderr_than_a_pipe_holds() -> None:
     script = "head -c 1000000 /dev/zero >&2; echo done"
     output = run_command(("sh", "-c", script), time.monotonic() + 60)
     assert (output.exit_code, output.data, len(output.error)) == (0, b"done\n", ERROR_MAX_BYTES)
 
 
-def test_a_program_can_write_more_errors_than_a_pipe_holds_on_windows(
+def test_a_program_can_write_more_to_stderr_than_a_pipe_holds_on_windows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     process = start_command(("sh", "-c", "head -c 1000000 /dev/zero >&2; echo done"))

@@ -90,7 +90,7 @@ def change_membership(
     )
 
 
-def remove(service: RunningService, account: UserAccount, organization_id: str) -> None:
+def end_membership(service: RunningService, account: UserAccount, organization_id: str) -> None:
     """End a membership. If it is the only one of the user, this also deletes the account."""
     service.database.write(
         lambda session: users.remove_membership(

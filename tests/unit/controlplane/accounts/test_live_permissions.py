@@ -26,8 +26,8 @@ from tests.unit.controlplane.accounts.people import (
     Browser,
     UserAccount,
     change_membership,
+    end_membership,
     make_user,
-    remove,
 )
 from tests.unit.controlplane.running_service import RunningService
 
@@ -112,7 +112,7 @@ async def test_the_key_of_a_removed_member_is_refused_after_the_next_poll(
     await poll_changes(service.core)
     assert await status(service, key) == 200
     assert service.core.keys.find(key) is not None
-    remove(service, user, ORGANIZATION)
+    end_membership(service, user, ORGANIZATION)
     await poll_changes(service.core)
     assert await status(service, key) == 401
 
@@ -122,7 +122,7 @@ async def test_a_key_stays_revoked_when_the_membership_returns(service: RunningS
     key = own_key(service, user)
     # Without a second membership, the removal below would delete the account.
     make_user(service, organization_id="org-0002")
-    remove(service, user, ORGANIZATION)
+    end_membership(service, user, ORGANIZATION)
     change_membership(service, user, "owner", ())
     assert await status(service, key) == 401
 
@@ -132,10 +132,11 @@ async def test_leaving_an_organization_revokes_only_the_keys_of_that_organizatio
 ) -> None:
     user = make_user(service)
     make_user(service, organization_id="org-0002")
-    there, here = own_key(service, user, organization_id="org-0002"), own_key(service, user)
-    remove(service, user, ORGANIZATION)
-    assert await status(service, there) == 200
-    assert await status(service, here) == 401
+    other_key = own_key(service, user, organization_id="org-0002")
+    revoked_key = own_key(service, user)
+    end_membership(service, user, ORGANIZATION)
+    assert await status(service, other_key) == 200
+    assert await status(service, revoked_key) == 401
 
 
 async def test_a_key_loses_the_locations_that_its_owner_loses(service: RunningService) -> None:
@@ -205,16 +206,18 @@ async def test_a_heartbeat_with_a_cached_key_does_not_query_the_owner_of_the_key
         await device.heartbeat()
         statements = statements_by_key.setdefault(name, [])
 
-        def note(_c: Any, _u: Any, statement: str, *_: Any, to: list[str] = statements) -> None:
+        def record_statement(
+            _connection: Any, _cursor: Any, statement: str, *_: Any, to: list[str] = statements
+        ) -> None:
             to.append(statement)
 
         engine = service.database._engine
-        event.listen(engine, "before_cursor_execute", note)
+        event.listen(engine, "before_cursor_execute", record_statement)
         try:
             service.clock.advance(1)
             assert (await device.heartbeat()).status_code == 200
         finally:
-            event.remove(engine, "before_cursor_execute", note)
+            event.remove(engine, "before_cursor_execute", record_statement)
     assert statements_by_key["owned"] == statements_by_key["without an owner"] != []
     assert not any("users" in each or "memberships" in each for each in statements_by_key["owned"])
 
@@ -223,7 +226,7 @@ async def test_the_session_of_a_removed_member_ends_at_once(service: RunningServ
     user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()
-    remove(service, user, ORGANIZATION)
+    end_membership(service, user, ORGANIZATION)
     assert (await browser.post(OVERVIEW)).status_code == 401
 
 
@@ -237,7 +240,7 @@ async def test_the_command_stream_of_a_removed_member_ends_with_the_next_poll(
         await poll_changes(service.core)
         await service.core.feeds.wait_for_poll()
         assert not stream.is_ended
-        remove(service, user, ORGANIZATION)
+        end_membership(service, user, ORGANIZATION)
         await poll_changes(service.core)
         await service.core.feeds.wait_for_poll()
         assert stream.is_ended
@@ -346,7 +349,7 @@ async def test_a_pending_request_ends_with_the_membership_but_not_with_the_sessi
     await poll_changes(service.core)
     requests = (await device.detail())["requests"]
     assert [each["requestedById"] for each in requests] == [str(user.id)]
-    remove(service, user, ORGANIZATION)
+    end_membership(service, user, ORGANIZATION)
     await other.heartbeat()
     await poll_changes(service.core)
     assert (await other.detail())["requests"] == []

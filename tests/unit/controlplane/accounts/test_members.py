@@ -14,9 +14,9 @@ from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     PASSWORD,
     Browser,
+    end_membership,
     make_locations,
     make_user,
-    remove,
 )
 from tests.unit.controlplane.running_service import RunningService
 
@@ -31,6 +31,7 @@ JOIN, INVITATION = "/api/auth/join", "/api/auth/invitation"
 async def sign_in(
     service: RunningService, email: str = "ada@example.com", **member: Any
 ) -> Browser:
+    """Create a member and locations of the organization. Return the browser of the member."""
     make_user(service, email, **member)
     organization_id = member.get("organization_id", DEFAULT_ORGANIZATION)
     make_locations(service, "loc-0001", "loc-1", organization_id=organization_id)
@@ -200,7 +201,7 @@ async def test_an_invitation_is_invalid_if_its_creator_lost_the_permission(
     browser = await sign_in(service)
     code = await invite(browser)
     ada = make_user(service)
-    remove(service, ada, "org-0001")
+    end_membership(service, ada, "org-0001")
     assert (await Browser(service).post(JOIN, join_body(code))).status_code == 404
 
 

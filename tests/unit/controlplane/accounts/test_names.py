@@ -11,7 +11,7 @@ from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_user
 from tests.unit.controlplane.running_service import RunningService
 
-AT = ("org-0001", "loc-0001")
+LOCATION = ("org-0001", "loc-0001")
 """A location: its organization and its id."""
 
 
@@ -38,11 +38,13 @@ async def test_devices_name_their_location_and_organization(
     await service.device().enrolled()
     assert await read_names(service) == (None, None)
     now = service.clock()
-    service.database.write(lambda session: name_organization(session, AT[0], "Harbour Ltd", now))
+    service.database.write(
+        lambda session: name_organization(session, LOCATION[0], "Harbour Ltd", now)
+    )
     assert await read_names(service) == (None, "Harbour Ltd")
-    service.database.write(lambda session: name_location(session, AT, "Harbour", now))
+    service.database.write(lambda session: name_location(session, LOCATION, "Harbour", now))
     assert await read_names(service) == ("Harbour", "Harbour Ltd")
-    service.database.write(lambda session: name_location(session, AT, "Old Harbour", now))
+    service.database.write(lambda session: name_location(session, LOCATION, "Old Harbour", now))
     other = ("org-0002", "loc-0001")
     service.database.write(lambda session: name_location(session, other, "Elsewhere", now))
     assert await read_names(service) == ("Old Harbour", "Harbour Ltd")
@@ -50,11 +52,11 @@ async def test_devices_name_their_location_and_organization(
 
 def test_the_name_of_a_location_applies_only_in_its_organization(service: RunningService) -> None:
     now = service.clock()
-    service.database.write(lambda session: name_location(session, AT, "Harbour", now))
+    service.database.write(lambda session: name_location(session, LOCATION, "Harbour", now))
     result = service.database.read(
-        lambda session: names_of(session, [("org-0002", "loc-0001"), ("org-0002", "x"), AT])
+        lambda session: names_of(session, [("org-0002", "loc-0001"), ("org-0002", "x"), LOCATION])
     )
-    assert result.location(*AT) == "Harbour"
+    assert result.location(*LOCATION) == "Harbour"
     assert result.location("org-0002", "loc-0001") is None
     assert result.organization("org-0001") == "org-0001"
     assert result.organization("org-0002") is None
@@ -62,7 +64,7 @@ def test_the_name_of_a_location_applies_only_in_its_organization(service: Runnin
 
 async def test_figures_of_a_location_without_sales_return_404(service: RunningService) -> None:
     now = service.clock()
-    service.database.write(lambda session: name_location(session, AT, "Harbour", now))
+    service.database.write(lambda session: name_location(session, LOCATION, "Harbour", now))
     body = '{"locationId": "loc-0001", "locationMode": "single", "period": "today"}'
     reply = await service.post("/api/public/v1/analytics/dashboard", body)
     assert reply.status_code == 404
@@ -72,15 +74,15 @@ async def test_figures_of_a_location_without_sales_return_404(service: RunningSe
 async def test_a_location_has_one_time_zone(service: RunningService) -> None:
     def work(session: Any) -> tuple[str | None, Any, str]:
         now = service.clock()
-        set_zone_and_hours(session, AT, "Europe/Riga", ["Mon-Fri 08:00-22:00"], now)
-        name_location(session, AT, "Harbour", now)
+        set_zone_and_hours(session, LOCATION, "Europe/Riga", ["Mon-Fri 08:00-22:00"], now)
+        name_location(session, LOCATION, "Harbour", now)
         session.flush()
         row = session.query(Location).one()
         first = row.zone
-        assert not set_zone_and_hours(session, AT, "Asia/Dubai", None, now)
+        assert not set_zone_and_hours(session, LOCATION, "Asia/Dubai", None, now)
         session.flush()
         session.refresh(row)
-        return first, (row.zone, zones(session, {AT})[AT]), row.currency
+        return first, (row.zone, zones(session, {LOCATION})[LOCATION]), row.currency
 
     first, second, currency = service.database.write(work)
     assert (first, second, currency) == ("Europe/Riga", ("Asia/Dubai",) * 2, NO_CURRENCY)
@@ -91,24 +93,24 @@ async def test_setting_the_time_zone_of_a_location_gives_it_no_name(
 ) -> None:
     now = service.clock()
     service.database.write(
-        lambda session: set_zone_and_hours(session, AT, "Europe/Riga", None, now)
+        lambda session: set_zone_and_hours(session, LOCATION, "Europe/Riga", None, now)
     )
     await service.device().enrolled()
     assert await read_names(service) == (None, None)
 
 
-def test_opening_hours_are_in_the_zone_of_the_location_or_else_in_utc(
+def test_opening_hours_of_a_location_with_an_unknown_zone_are_in_utc(
     service: RunningService,
 ) -> None:
     now, other = service.clock(), ("org-0001", "loc-0002")
 
     def work(session: Any) -> list[str]:
-        for at, zone in ((AT, "Europe/Riga"), (other, "UTC")):
-            set_zone_and_hours(session, at, zone, ["Mon-Fri 08:00-22:00"], now)
+        for location, zone in ((LOCATION, "Europe/Riga"), (other, "UTC")):
+            set_zone_and_hours(session, location, zone, ["Mon-Fri 08:00-22:00"], now)
         session.query(Location).filter_by(id="loc-0002").one().zone = "No/Such"
         session.flush()
         schedule = schedules(session, now)
-        return [hours.zone for at in (AT, other) if (hours := schedule[at].hours)]
+        return [hours.zone for location in (LOCATION, other) if (hours := schedule[location].hours)]
 
     assert service.database.write(work) == ["Europe/Riga", "UTC"]
 

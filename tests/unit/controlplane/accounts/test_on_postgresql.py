@@ -13,7 +13,7 @@ from controlplane.storage.account_tables import User
 from controlplane.storage.database import Database
 from controlplane.web.background import poll_changes
 from tests.postgresql import new_database
-from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_user, remove
+from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, end_membership, make_user
 from tests.unit.controlplane.running_service import RunningService, service_on
 
 pytestmark = pytest.mark.needs("postgresql")
@@ -52,7 +52,7 @@ async def test_a_membership_ended_at_one_service_ends_at_the_other_service(
     async with service_on(service.database, service.core.settings, service.clock) as other:
         await poll_changes(other.core)
         assert (await other.post(OVERVIEW, api_key=created_key["secret"])).status_code == 200
-        remove(service, user, "org-0001")
+        end_membership(service, user, "org-0001")
         await poll_changes(other.core)
         assert (await other.post(OVERVIEW, api_key=created_key["secret"])).status_code == 401
         other_browser = Browser(other)

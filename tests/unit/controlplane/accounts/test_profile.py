@@ -13,9 +13,9 @@ from controlplane.web.background import poll_changes
 from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     Browser,
+    end_membership,
     make_locations,
     make_user,
-    remove,
 )
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -29,6 +29,7 @@ NEW_KEY = {"name": "till", "canWrite": True, "locations": []}
 async def sign_in(
     service: RunningService, email: str = "ada@example.com", **member: Any
 ) -> Browser:
+    """Create a user and locations of the organization. Return the browser of the user."""
     make_user(service, email, **member)
     make_locations(service, "loc-0001", "loc-1", "loc-2")
     browser = Browser(service)
@@ -165,7 +166,7 @@ async def test_a_key_with_expires_unused_is_revoked_after_an_hour_without_use(
     await poll_changes(service.core)
     service.clock.advance(3600)
     assert service.database.write(lambda s: revoke_unused(s, service.clock())) == 0
-    service.clock.advance(61)
+    service.clock.advance(61)  # a use can be stored up to 60 s late
     assert service.database.write(lambda s: revoke_unused(s, service.clock())) == 1
     key_ids = {each["id"] for each in (await browser.post(PROFILE)).json()["keys"]}
     assert key_ids == {used["key"]["id"], other_key["key"]["id"]}
@@ -207,7 +208,7 @@ async def test_the_number_of_keys_of_a_user_is_limited(
     assert (await browser.post(f"{PROFILE}/create-key", NEW_KEY)).status_code == 409
 
 
-async def test_the_key_limit_of_a_viewer_is_lower(
+async def test_a_viewer_has_a_lower_limit_of_keys_than_a_manager(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profile, "VIEWER_KEYS_MAX", 1)
@@ -257,7 +258,7 @@ async def test_a_session_belongs_to_one_organization_at_a_time(service: RunningS
     assert chosen.json() == {"organizationId": "org-0002"}
     assert (await browser.post(OVERVIEW)).json()["canWrite"] is False
     # The session is for org-0002. It ends when the user leaves org-0002, not org-0001.
-    remove(service, user, "org-0001")
+    end_membership(service, user, "org-0001")
     assert (await browser.post(OVERVIEW)).status_code == 200
-    remove(service, user, "org-0002")
+    end_membership(service, user, "org-0002")
     assert (await browser.post(OVERVIEW)).status_code == 401

@@ -52,6 +52,7 @@ async def set_up(service: RunningService) -> tuple[str, list[str]]:
 
 
 async def password_step(service: RunningService) -> Visitor:
+    """Sign in with the password. Return the browser, which has no session until it sends a code."""
     visitor = Visitor(service)
     reply = await visitor.submit("/sign-in", email=EMAIL, password=PASSWORD)
     assert (reply.status_code, reply.headers["location"]) == (303, CODE_PAGE)

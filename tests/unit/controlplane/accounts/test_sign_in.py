@@ -23,8 +23,8 @@ from tests.unit.controlplane.accounts.people import (
     SIGN_IN,
     SIGN_OUT,
     Browser,
+    end_membership,
     make_user,
-    remove,
 )
 from tests.unit.controlplane.running_service import RunningService, running_service
 
@@ -301,7 +301,7 @@ async def test_records_of_failed_sign_ins_expire_and_do_not_contain_the_typed_te
 async def test_sign_ins_take_from_the_token_bucket_of_the_address(service: RunningService) -> None:
     statuses = {(await Browser(service).sign_in("x@example.com")).status_code for _ in range(40)}
     assert statuses == {401, 429}
-    # The limit of failures in the database gives 429, too. So the bucket is checked itself: `take`
+    # The limit of failures also causes 429. Therefore, the test checks the bucket directly: `take`
     # returns the seconds to wait.
     assert service.core.sign_ins.take("127.0.0.1") > 0
 
@@ -407,7 +407,7 @@ async def test_a_user_without_memberships_gets_no_session(service: RunningServic
     user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()
-    remove(service, user, "org-0001")
+    end_membership(service, user, "org-0001")
     assert (await browser.post(OVERVIEW)).status_code == 401
     assert (await Browser(service).sign_in()).status_code == 401
 

@@ -17,7 +17,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import ApiKey
 from controlplane.web.agent_protocol import dispatch
-from tests.unit.controlplane.accounts.people import make_user, remove
+from tests.unit.controlplane.accounts.people import end_membership, make_user
 from tests.unit.controlplane.accounts.test_live_permissions import own_key
 from tests.unit.controlplane.agent_protocol.agent import Agent
 from tests.unit.controlplane.running_service import FakeClock, service_on
@@ -26,7 +26,7 @@ PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
 @pytest.fixture
-async def bounded(sales_database: Database) -> AsyncIterator[Agent]:
+async def limited_agent(sales_database: Database) -> AsyncIterator[Agent]:
     """An AI assistant of a service that permits a burst of three calls, then one per second."""
     settings = Settings(rate_per_s=1, burst=3, refusal_delay_s=0, calls_at_once=2)
     async with service_on(sales_database, settings, FakeClock()) as service:
@@ -56,7 +56,7 @@ async def test_a_removed_member_cannot_call_tools_even_if_the_key_is_cached(agen
     # Simulate a poll, because the service uses cached keys only for a few seconds after a poll.
     agent.service.core.keys.apply_poll((), {user.id: 1}, agent.service.core.keys.now_s())
     await agent.call("business_context", key)
-    remove(agent.service, user, "org-0001")
+    end_membership(agent.service, user, "org-0001")
     assert agent.service.core.keys.find(key) is not None
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "query_sales"}}
     assert (await agent.send(json.dumps(body), key)).status_code == 401
@@ -79,8 +79,8 @@ async def test_a_cached_key_cannot_write_after_its_write_grant_is_revoked(agent:
     assert "write grant" in error["message"]
 
 
-async def test_too_many_calls_return_429_with_retry_after(bounded: Agent) -> None:
-    replies = [await bounded.send(PING) for _ in range(5)]
+async def test_too_many_calls_return_429_with_retry_after(limited_agent: Agent) -> None:
+    replies = [await limited_agent.send(PING) for _ in range(5)]
     assert [reply.status_code for reply in replies] == [200, 200, 200, 429, 429]
     assert list(replies[-1].json()) == ["error"]
     assert int(replies[-1].headers["retry-after"]) >= 1

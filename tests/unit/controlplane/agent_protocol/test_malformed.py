@@ -17,6 +17,7 @@ from tests.unit.controlplane.agent_protocol.agent import Agent
 PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 CALL: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 PARSE, INVALID, PARAMS, METHOD = -32700, -32600, -32602, -32601
+"""JSON-RPC error codes: parse error, invalid request, invalid params, method not found."""
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 
 

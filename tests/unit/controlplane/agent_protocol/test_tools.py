@@ -176,6 +176,7 @@ async def replace_sort_value(
     agent: Agent, cursor: str, value: int, key: bytes | None = None
 ) -> str:
     """Return a cursor with another sort value, signed with ``key`` or the key of the service."""
+    # The last 16 bytes of a cursor are its signature. The sort value is in the bytes 12 to 19.
     body = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[:-16]
     body = body[:12] + struct.pack(">q", value) + body[20:]
     key = key or (await agent.service.core.signing_keys()).cursor_key
@@ -185,7 +186,7 @@ async def replace_sort_value(
 
 async def test_sales_can_be_selected_by_number_or_ticket_number(agent: Agent) -> None:
     whole = (await agent.call("read_business_records", dataset="sales", limit=100))["rows"]
-    sale = whole[57]
+    sale = whole[57]  # any sale
     for filters in (
         {"number": sale["number"]},
         {"ticketNumber": sale["ticketNumber"], "locations": [sale["locationId"]],

@@ -78,7 +78,7 @@ def expected_notifications(
             continue
         for key in {(subject[0], subject[2]) for _, subject, *_ in matching}:
             group = [each for each in matching if (each[1][0], each[1][2]) == key]
-            results.update(_grouped(route, group, ticks))
+            results.update(_group_notifications(route, group, ticks))
     return results
 
 
@@ -113,7 +113,9 @@ def _messages(
     return sorted(results)
 
 
-def _grouped(route: WeekRoute, group: list[Message], ticks: list[float]) -> list[Notification]:
+def _group_notifications(
+    route: WeekRoute, group: list[Message], ticks: list[float]
+) -> list[Notification]:
     """Return the notifications of one group.
 
     After a notification is due, the next one is due ``interval_s`` seconds later at the earliest.

@@ -18,14 +18,14 @@ from tests.unit.controlplane.alerts.week import (
     last_at_each,
 )
 
-WINDOW = 180
+ONLINE_WINDOW_S = 180
 """For this many seconds after its last heartbeat, a device is online."""
-FIRE_AFTER = RESOLVE_AFTER = 300
+FIRE_AFTER_S = RESOLVE_AFTER_S = 300
 """For this many seconds, a condition must be active before its alert fires, and inactive before its
 alert resolves."""
 TOGETHER_S = 300
 """The devices of a site outage went offline within this many seconds."""
-HOUR = 3600
+HOUR_S = 3600
 BREAK_AFTER_S = 60
 """If two evaluations are more than this many seconds apart, the service did not run in between."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -40,7 +40,7 @@ alert has resolved.
 """
 
 
-def expected(week: Week, ticks: list[float]) -> list[Event]:
+def expected_events(week: Week, ticks: list[float]) -> list[Event]:
     """Return the events of a week in which the alerts are evaluated at ``ticks``."""
     events: list[Event] = []
     for location in week.locations:
@@ -51,7 +51,7 @@ def expected(week: Week, ticks: list[float]) -> list[Event]:
 def _events_of_location(
     location: WeekLocation, downs: list[Stretch], ticks: list[float]
 ) -> list[Event]:
-    opening_before = _opening(location)
+    opening_before = _last_opening(location)
     can_detect = _offline_detection(ticks)
     heartbeats = [device.heartbeats(downs) for device in location.devices]
     values: list[list[str]] = []
@@ -62,8 +62,8 @@ def _events_of_location(
         windows = location.maintenance + device.maintenance
         at_ticks = [
             (INACTIVE, None)
-            if now - seen_at <= WINDOW
-            else _offline(
+            if now - seen_at <= ONLINE_WINDOW_S
+            else _offline_value(
                 location,
                 windows,
                 seen_at,
@@ -75,7 +75,9 @@ def _events_of_location(
         ]
         values.append([value for value, _ in at_ticks])
         offline_since.append([since for _, since in at_ticks])
-        in_maintenance.append([_in(windows, t) for t in ticks] if windows else [False] * len(ticks))
+        in_maintenance.append(
+            [_is_within(windows, t) for t in ticks] if windows else [False] * len(ticks)
+        )
     outage = ConditionHistory(location.name, "", "site_outage", ticks)
     is_inhibited: list[bool] = []
     for at, (now, column) in enumerate(zip(ticks, zip(*values, strict=True), strict=True)):
@@ -83,10 +85,16 @@ def _events_of_location(
             outage.add(INACTIVE)
             is_inhibited.append(outage.needs_attention())
             continue
-        present = [i for i in range(len(heartbeats)) if not in_maintenance[i][at]]
-        not_online = [i for i in present if now - last_heartbeats[i][at] > WINDOW]
+        not_in_maintenance = [i for i in range(len(heartbeats)) if not in_maintenance[i][at]]
+        not_online = [
+            i for i in not_in_maintenance if now - last_heartbeats[i][at] > ONLINE_WINDOW_S
+        ]
         offline = [s for i in range(len(heartbeats)) if (s := offline_since[i][at]) is not None]
-        outage.add(_outage(len(present), len(not_online), offline, TOGETHER_S, outage.is_open))
+        outage.add(
+            _outage_value(
+                len(not_in_maintenance), len(not_online), offline, TOGETHER_S, outage.is_open
+            )
+        )
         is_inhibited.append(outage.needs_attention())
     events = outage.events
     for i, device in enumerate(location.devices):
@@ -99,21 +107,21 @@ def _events_of_location(
             history = ConditionHistory(location.name, str(device.instance_id), "broken", ticks)
             for at, now in enumerate(ticks):
                 bad = UNKNOWN if in_maintenance[i][at] else ACTIVE
-                history.add(bad if _in(device.broken, now) else INACTIVE)
+                history.add(bad if _is_within(device.broken, now) else INACTIVE)
             events += history.events
     return events
 
 
-def _outage(
-    devices: int, not_online: int, offline: list[float], within: float, is_open: bool
+def _outage_value(
+    devices: int, not_online: int, offline: list[float], within_s: float, is_open: bool
 ) -> str:
     """Return the value of the site outage condition of a location.
 
     Args:
         devices: the number of devices that are not in maintenance.
-        not_online: the number of these devices without a heartbeat in the last ``WINDOW`` seconds.
-        offline: for each device that counts as offline, the time since which it does.
-        within: devices of one outage went offline within this many seconds.
+        not_online: the number of these devices that are not online.
+        offline: for each device that counts as offline, the time since which it is offline.
+        within_s: devices of one outage went offline within this many seconds.
         is_open: whether the alert is firing.
     """
 
@@ -124,7 +132,7 @@ def _outage(
     if is_open and enough(len(offline), devices):
         return ACTIVE
     for first in offline:
-        offline_together = [each for each in offline if 0 <= each - first <= within]
+        offline_together = [each for each in offline if 0 <= each - first <= within_s]
         offline_earlier = [each for each in offline if each < first]
         if not is_open and enough(len(offline_together), devices - len(offline_earlier)):
             return ACTIVE
@@ -133,7 +141,7 @@ def _outage(
     return INACTIVE
 
 
-def _offline(
+def _offline_value(
     location: WeekLocation,
     windows: list[Stretch],
     last: float,
@@ -149,7 +157,7 @@ def _offline(
     """
     if not can_detect(now):
         return UNKNOWN, None
-    if _in(windows, now):
+    if _is_within(windows, now):
         return UNKNOWN, None
     since = last
     if location.lines:
@@ -158,14 +166,14 @@ def _offline(
             return UNKNOWN, None
         since = max(since, open_since)
     since = max([since, *(end for _, end in windows if end <= now)])
-    return (ACTIVE, since) if now - since > WINDOW else (UNKNOWN, None)
+    return (ACTIVE, since) if now - since > ONLINE_WINDOW_S else (UNKNOWN, None)
 
 
 def _offline_detection(ticks: list[float]) -> Callable[[float], bool]:
     """Return a function that takes a tick and returns whether offline devices can be detected.
 
-    This requires that the service has run for more than ``WINDOW`` seconds without a break. A break
-    is a time of more than ``BREAK_AFTER_S`` seconds between two ticks.
+    This requires that the service has run for more than ``ONLINE_WINDOW_S`` seconds without a
+    break. A break is a time of more than ``BREAK_AFTER_S`` seconds between two ticks.
     """
     resumed: dict[float, float] = {}
     last = before = ticks[0]
@@ -174,10 +182,10 @@ def _offline_detection(ticks: list[float]) -> Callable[[float], bool]:
             last = now
         before = now
         resumed[now] = last
-    return lambda now: now - resumed[now] > WINDOW
+    return lambda now: now - resumed[now] > ONLINE_WINDOW_S
 
 
-def _opening(location: WeekLocation) -> Callable[[float], float | None]:
+def _last_opening(location: WeekLocation) -> Callable[[float], float | None]:
     """Return a function that takes a time and returns when the location last opened.
 
     The function returns None while the location is closed, and for a location without opening
@@ -186,7 +194,7 @@ def _opening(location: WeekLocation) -> Callable[[float], float | None]:
     if not location.lines:
         return lambda now: None
     zone = ZoneInfo(location.zone)
-    week = [_line(line) for line in location.lines]
+    week = [_parse_hours(line) for line in location.lines]
     since: list[float | None] = []
     open_since: float | None = None
     for at in range(-BEFORE_S, SECONDS, 60):
@@ -202,7 +210,7 @@ def _opening(location: WeekLocation) -> Callable[[float], float | None]:
     return lambda now: since[int((now + BEFORE_S) // 60)]
 
 
-def _line(line: str) -> tuple[list[int], int, int]:
+def _parse_hours(line: str) -> tuple[list[int], int, int]:
     """Return the weekdays of a line of opening hours, and its start and end as minutes of the day.
 
     Monday is 0. An end that is not after the start is on the following day.
@@ -213,7 +221,7 @@ def _line(line: str) -> tuple[list[int], int, int]:
     return list(range(DAYS.index(first), DAYS.index(last or first) + 1)), start, end
 
 
-def _in(stretches: list[Stretch], now: float) -> bool:
+def _is_within(stretches: list[Stretch], now: float) -> bool:
     return any(start <= now < end for start, end in stretches)
 
 
@@ -244,7 +252,7 @@ class ConditionHistory:
         changes = self._changes(now)
         if not (changes or self.is_open or self.is_flapping or value == ACTIVE):
             return
-        if self.is_open and self._inactive_for(now) >= RESOLVE_AFTER:
+        if self.is_open and self._inactive_for(now) >= RESOLVE_AFTER_S:
             self.is_open = False
             self._report(now, False, True)
         if self.is_flapping and not changes:
@@ -257,7 +265,7 @@ class ConditionHistory:
             may_fire
             and not self.is_open
             and not self.is_flapping
-            and self._active_for(now) >= FIRE_AFTER
+            and self._active_for(now) >= FIRE_AFTER_S
         ):
             self.is_open, self.fired_at_index = True, len(self.values) - 1
             self._report(now, False, False)
@@ -290,7 +298,7 @@ class ConditionHistory:
 
     def _changes(self, now: float) -> list[float]:
         """Return the times in the last hour at which the condition became active or inactive."""
-        return [each for each in self.changed_at if now - each < HOUR]
+        return [each for each in self.changed_at if now - each < HOUR_S]
 
     def _report(self, now: float, is_flapping: bool, is_resolved: bool) -> None:
         self.events.append((now, *self.subject, is_flapping, is_resolved))

@@ -61,7 +61,7 @@ def add_finding(fleet: RoutedFleet, device: SimulatedDevice) -> None:
     fleet.service.database.write(work)
 
 
-def remove(fleet: RoutedFleet, table: Any) -> None:
+def delete_rows(fleet: RoutedFleet, table: Any) -> None:
     fleet.service.database.write(
         lambda session: [session.delete(row) for row in session.scalars(select(table))]
     )
@@ -125,7 +125,7 @@ async def test_a_finding_fires_and_resolves_its_rule(fleet: RoutedFleet) -> None
     assert "has had the finding queue-stopped since" in firing["text"]
     assert firing["text"].endswith(": Queue bar is stopped.")
     assert firing["url"] == f"http://service/#/alerts/{firing['alertId']}"
-    remove(fleet, DeviceFinding)
+    delete_rows(fleet, DeviceFinding)
     (resolved,) = await fleet.run_and_receive(10)
     assert "no longer has the finding queue-stopped" in resolved["text"]
 
@@ -149,7 +149,7 @@ async def test_an_incident_without_an_end_fires_its_rule(fleet: RoutedFleet) -> 
     fleet.service.database.write(work)
     (firing,) = await fleet.run_and_receive(10)
     assert (firing["condition"], firing["argument"]) == ("incident", "name-servers-silent")
-    remove(fleet, DeviceIncident)
+    delete_rows(fleet, DeviceIncident)
     assert events(await fleet.run_and_receive(10)) == [("resolved", "incident")]
 
 

@@ -32,7 +32,7 @@ from tests.unit.controlplane.web.webhooks.test_tracker import Webhook
 pytestmark = pytest.mark.medium
 
 URL = "https://hooks.example.com/services/T0/secret-path"
-PUBLIC = "93.184.215.14"
+PUBLIC_ADDRESS = "93.184.215.14"
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ async def test_an_invalid_or_private_address_is_refused(
 
 class FleetWithWebhooks(Fleet):
     """A fleet whose organization may have a webhook: ``organization_webhook``. The inherited
-    ``webhook`` is the one of the operator.
+    ``webhook`` belongs to the operator.
     """
 
     def __init__(self, service: RunningService) -> None:
@@ -219,7 +219,7 @@ async def test_undelivered_notifications_are_not_sent_after_the_webhook_is_remov
     assert {str(each.url) for each in own.received} == {URL}
 
 
-async def test_notifications_of_one_organization_do_not_delay_those_of_another(
+async def test_notifications_of_one_organization_do_not_delay_other_organizations(
     service: RunningService,
 ) -> None:
     now = service.clock()
@@ -257,9 +257,9 @@ async def post_through(resolver: FakeResolver, webhook: Webhook) -> None:
 
 async def test_a_notification_goes_to_the_address_that_was_checked() -> None:
     webhook = Webhook(204)
-    await post_through(FakeResolver(PUBLIC), webhook)
+    await post_through(FakeResolver(PUBLIC_ADDRESS), webhook)
     (request,) = webhook.received
-    assert request.url.host == PUBLIC
+    assert request.url.host == PUBLIC_ADDRESS
     assert request.headers["host"] == "hooks.example.com"
     assert request.extensions["sni_hostname"] == "hooks.example.com"
 
@@ -269,14 +269,14 @@ async def test_a_notification_goes_to_the_address_that_was_checked() -> None:
     [
         (),
         ("127.0.0.1",),
-        (PUBLIC, "10.0.0.1"),
+        (PUBLIC_ADDRESS, "10.0.0.1"),
         ("fd00::1",),
         ("::ffff:192.168.0.1",),
         ("fe80::1%2",),
     ],
     ids=["unknown", "loopback", "mixed", "ula", "mapped", "link-local"],
 )
-async def test_an_unknown_name_or_one_with_a_private_address_is_not_connected(
+async def test_no_connection_is_made_to_an_unknown_name_or_a_private_address(
     addresses: tuple[str, ...],
 ) -> None:
     webhook = Webhook(204)

@@ -22,7 +22,7 @@ FIRING_ALERT_ID = uuid.UUID("4f6c1c1a-5f3e-4c6e-8a56-2b7d1c9e0a44")
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    """Run a service with a site outage that is firing, and a resolved one of another location."""
+    """Run a service with two site outages: firing at loc-0001, and resolved at loc-0002."""
     path: Path = tmp_path_factory.mktemp("alerts") / "service.db"
     with service_process(path) as process:
         database = Database(process.database)

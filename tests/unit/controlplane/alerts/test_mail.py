@@ -117,15 +117,15 @@ async def server(tmp_path: Path) -> AsyncIterator[MailServer]:
 
 
 @pytest.fixture
-def trusted(server: MailServer, monkeypatch: pytest.MonkeyPatch) -> MailServer:
+def trusted_server(server: MailServer, monkeypatch: pytest.MonkeyPatch) -> MailServer:
     """Let the service trust the authority of the mail server's certificate."""
     monkeypatch.setenv("SSL_CERT_FILE", str(server.authority))
     return server
 
 
 @pytest.fixture
-def settings(trusted: MailServer) -> Settings:
-    return replace(SETTINGS, smtp=trusted.smtp)
+def settings(trusted_server: MailServer) -> Settings:
+    return replace(SETTINGS, smtp=trusted_server.smtp)
 
 
 @pytest.fixture
@@ -134,11 +134,11 @@ async def fleet(service: RunningService) -> RoutedFleet:
 
 
 async def test_a_mail_that_the_server_refused_is_sent_again_with_the_delivery_id_and_a_link(
-    fleet: RoutedFleet, trusted: MailServer
+    fleet: RoutedFleet, trusted_server: MailServer
 ) -> None:
     device, *_ = await fleet.add(3)
     await fleet.set_route(kind="email", target="ada@example.com, bob@example.com")
-    mailbox = trusted.mailbox
+    mailbox = trusted_server.mailbox
     mailbox.answer = "451 try again later"
     fleet.offline = {device}
     await fleet.run(10)
@@ -174,45 +174,50 @@ async def test_a_server_with_an_unknown_certificate_gets_no_mail(server: MailSer
 
 
 async def test_a_refused_recipient_is_logged_and_the_others_get_the_mail(
-    trusted: MailServer, caplog: pytest.LogCaptureFixture
+    trusted_server: MailServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    trusted.mailbox.unknown = "bob@example.com"
+    trusted_server.mailbox.unknown = "bob@example.com"
     message = mail("ada@example.com, bob@example.com")
-    assert await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=trusted.smtp), message) == ""
-    assert trusted.mailbox.recipients == ["ada@example.com"]
+    assert (
+        await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=trusted_server.smtp), message)
+        == ""
+    )
+    assert trusted_server.mailbox.recipients == ["ada@example.com"]
     text = "the SMTP server refused recipients of an e-mail: bob@example.com"
     assert [each.message for each in caplog.records if each.name.startswith("control")] == [text]
 
 
-async def test_a_wrong_password_is_the_reason_of_the_failure(trusted: MailServer) -> None:
-    smtp = replace(trusted.smtp, password="wrong")
+async def test_a_wrong_password_is_the_reason_of_the_failure(trusted_server: MailServer) -> None:
+    smtp = replace(trusted_server.smtp, password="wrong")
     assert (await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=smtp), mail())).startswith(
         "SMTPAuthenticationError"
     )
-    assert trusted.mailbox.messages == []
+    assert trusted_server.mailbox.messages == []
 
 
-async def test_a_refused_connection_is_the_reason_of_the_failure(trusted: MailServer) -> None:
-    smtp = replace(trusted.smtp, port=9)
+async def test_a_refused_connection_is_the_reason_of_the_failure(
+    trusted_server: MailServer,
+) -> None:
+    smtp = replace(trusted_server.smtp, port=9)
     assert "refused" in await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=smtp), mail())
 
 
 async def test_a_mail_is_sent_once_if_the_server_replies_after_the_delivery_timeout(
-    trusted: MailServer,
+    trusted_server: MailServer,
 ) -> None:
-    trusted.mailbox.delay_s = 2
-    settings = replace(SETTINGS, smtp=trusted.smtp, delivery_timeout_s=1)
+    trusted_server.mailbox.delay_s = 2
+    settings = replace(SETTINGS, smtp=trusted_server.smtp, delivery_timeout_s=1)
     assert await asyncio.to_thread(send_mail, settings, mail()) == ""
-    assert len(trusted.mailbox.messages) == 1
+    assert len(trusted_server.mailbox.messages) == 1
 
 
 async def test_an_accepted_mail_is_a_success_whatever_the_server_replies_to_quit(
-    trusted: MailServer,
+    trusted_server: MailServer,
 ) -> None:
-    trusted.mailbox.quit_reply = "421 closing"
-    settings = replace(SETTINGS, smtp=trusted.smtp)
+    trusted_server.mailbox.quit_reply = "421 closing"
+    settings = replace(SETTINGS, smtp=trusted_server.smtp)
     assert await asyncio.to_thread(send_mail, settings, mail()) == ""
-    assert len(trusted.mailbox.messages) == 1
+    assert len(trusted_server.mailbox.messages) == 1
 
 
 async def test_a_connection_to_port_465_begins_with_tls(

@@ -32,7 +32,7 @@ from tests.unit.controlplane.alerts.notification_oracle import (
     WeekSilence,
     expected_notifications,
 )
-from tests.unit.controlplane.alerts.oracle import expected
+from tests.unit.controlplane.alerts.oracle import expected_events
 from tests.unit.controlplane.alerts.week import (
     BEGINS,
     DEVICES,
@@ -171,7 +171,7 @@ def _row(device: WeekDevice, location: str, position: int) -> Device:
 
 
 def _silences(week: Week, chance: random.Random) -> list[WeekSilence]:
-    """Return silences at six locations, and one of offline alerts at all locations."""
+    """Return silences at six locations, and a silence of all offline alerts."""
     results = []
     for location in chance.sample(week.locations, 6):
         start = 60 * chance.randint(0, UNTIL_S // 60)
@@ -219,7 +219,7 @@ async def test_exactly_the_expected_notifications_are_delivered(
             )
             for receivers in RECEIVERS:
                 await send_to_organizations(service.core, http, receivers)
-    expected_counts = expected_notifications(expected(week, ticks), routes, silences, ticks)
+    expected_counts = expected_notifications(expected_events(week, ticks), routes, silences, ticks)
     count = sum(expected_counts.values())
     print(f"seed {seed}: {count} notifications are expected in {len(ticks)} minutes")
     assert not fleet.received - expected_counts

@@ -217,7 +217,7 @@ async def test_the_delivery_log_has_the_error_and_the_next_attempt(fleet: Routed
     [("600", 600), ("86400", 3600), ("9" * 5000, 3600)],
     ids=["10 min", "a day", "5000 digits"],
 )
-async def test_a_receiver_that_limits_messages_gets_none_before_the_time_that_it_requests(
+async def test_a_receiver_gets_no_message_before_the_time_in_its_retry_after(
     fleet: RoutedFleet, service: RunningService, retry_after: str, wait_s: int
 ) -> None:
     route = (await fleet.set_route(kind="slack"))["route"]
@@ -265,7 +265,7 @@ async def test_a_test_notification_is_sent_at_once_and_signed(fleet: RoutedFleet
     assert request.headers["webhook-signature"].startswith("v1,")
 
 
-async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing(
+async def test_a_changed_route_keeps_its_target_and_a_disabled_route_sends_nothing(
     fleet: RoutedFleet,
 ) -> None:
     route = (await fleet.set_route())["route"]

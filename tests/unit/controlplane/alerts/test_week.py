@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.alerts.facts import BoundDevice, Monitoring, facts_of
 from controlplane.alerts.rules import ConditionState, Key, Rules, evaluate
-from tests.unit.controlplane.alerts.oracle import Event, expected
+from tests.unit.controlplane.alerts.oracle import Event, expected_events
 from tests.unit.controlplane.alerts.week import (
     BEGINS,
     DEVICES,
@@ -101,7 +101,7 @@ def test_a_week_has_exactly_the_expected_alerts(seed: int) -> None:
     week = simulated_week(seed)
     assert sum(len(location.devices) for location in week.locations) == DEVICES
     result = events(week, STEP_S)
-    assert result == expected(week, list(week.ticks(STEP_S)))
+    assert result == expected_events(week, list(week.ticks(STEP_S)))
     open_now: Counter[tuple[str, str, str, bool]] = Counter()
     for _, location, device, condition, is_flapping, is_resolved in result:
         subject = (location, device, condition, is_flapping)

@@ -32,7 +32,9 @@ HOURLY = {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
 WITH_PAYMENT_TYPES = WITH_PERIOD - {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
 
 
-async def ask(service: RunningService, path: str, api_key: str | None = None, **body: Any) -> Any:
+async def query_figures(
+    service: RunningService, path: str, api_key: str | None = None, **body: Any
+) -> Any:
     content = json.dumps({"locationId": "loc-0001", **body})
     return await service.post(path, content, api_key=api_key)
 
@@ -48,7 +50,7 @@ def test_every_operation_of_the_contract_is_served() -> None:
 
 @pytest.mark.parametrize("path", REPLIES)
 async def test_a_reply_fits_its_message_type(merchant: RunningService, path: str) -> None:
-    reply = await ask(merchant, path)
+    reply = await query_figures(merchant, path)
     assert reply.status_code == 200, reply.text
     validate(reply.json(), REPLIES[path])
 
@@ -57,7 +59,7 @@ async def test_a_reply_fits_its_message_type(merchant: RunningService, path: str
 async def test_deprecated_operations_name_their_successor(
     merchant: RunningService, path: str
 ) -> None:
-    headers = (await ask(merchant, path)).headers
+    headers = (await query_figures(merchant, path)).headers
     if path in NOT_DEPRECATED:
         assert "deprecation" not in headers
         assert "link" not in headers
@@ -71,7 +73,7 @@ async def test_deprecated_operations_name_their_successor(
 @pytest.mark.parametrize("path", REPLIES)
 async def test_a_read_only_key_may_query_figures(merchant: RunningService, path: str) -> None:
     key = merchant.make_key(can_write=False, locations=["loc-0001"])
-    assert (await ask(merchant, path, key)).status_code == 200
+    assert (await query_figures(merchant, path, key)).status_code == 200
 
 
 @pytest.mark.parametrize("path", REPLIES)
@@ -80,7 +82,7 @@ async def test_a_foreign_location_is_refused_whether_or_not_it_exists(
 ) -> None:
     key = merchant.make_key(locations=["loc-0001"])
     for location in ("loc-0002", "loc-none"):
-        refused = await ask(merchant, path, key, locationId=location)
+        refused = await query_figures(merchant, path, key, locationId=location)
         assert (refused.status_code, refused.json()["code"]) == (403, "foreign_location")
 
 
@@ -89,7 +91,7 @@ async def test_a_key_of_another_organization_gets_location_not_found(
     merchant: RunningService, path: str
 ) -> None:
     key = merchant.make_key(organization_id="org-0002")
-    refused = await ask(merchant, path, key)
+    refused = await query_figures(merchant, path, key)
     assert (refused.status_code, refused.json()["code"]) == (404, "location_not_found")
 
 
@@ -114,7 +116,7 @@ async def test_figures_require_a_key(merchant: RunningService, path: str) -> Non
 async def test_an_invalid_field_of_the_body_is_named(
     merchant: RunningService, path: str, wrong: dict[str, Any], field: str
 ) -> None:
-    refused = await ask(merchant, path, **wrong)
+    refused = await query_figures(merchant, path, **wrong)
     assert refused.status_code == 400
     assert list(refused.json()["errors"]) == [field]
 
@@ -141,7 +143,7 @@ async def test_an_invalid_field_of_the_body_is_named(
 async def test_the_refusal_of_an_invalid_period_names_the_field(
     merchant: RunningService, path: str, wrong: dict[str, Any], field: str
 ) -> None:
-    refused = await ask(merchant, path, **wrong)
+    refused = await query_figures(merchant, path, **wrong)
     assert refused.status_code == 400
     assert list(refused.json()["errors"]) == [field]
 
@@ -149,7 +151,7 @@ async def test_the_refusal_of_an_invalid_period_names_the_field(
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
 async def test_figures_of_a_year_are_returned(merchant: RunningService, path: str) -> None:
     year = {"period": "custom", "from": "2025-11-20", "to": "2026-11-20"}
-    reply = await ask(merchant, path, locationMode="all", **year)
+    reply = await query_figures(merchant, path, locationMode="all", **year)
     assert reply.status_code == 200, reply.text
     validate(reply.json(), REPLIES[path])
 
@@ -158,18 +160,19 @@ async def test_figures_of_a_year_are_returned(merchant: RunningService, path: st
 async def test_hourly_figures_are_limited_by_locations_times_days(
     merchant: RunningService, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # 2026-08-13 to 2026-11-20 are 100 days, and the merchant has 4 locations.
     monkeypatch.setattr(query, "LOCATION_DAYS_MAX", 400)
     for first, fits in (("2026-08-13", True), ("2026-08-12", path not in HOURLY)):
         days = {"period": "custom", "from": first, "to": "2026-11-20"}
-        reply = await ask(merchant, path, locationMode="all", **days)
+        reply = await query_figures(merchant, path, locationMode="all", **days)
         assert reply.status_code == (200 if fits else 400)
         if not fits:
             assert list(reply.json()["errors"]) == ["to"]
-    assert (await ask(merchant, path, **days)).status_code == 200
+    assert (await query_figures(merchant, path, **days)).status_code == 200
     monkeypatch.setattr(query, "LOCATION_DAYS_MAX", 4)
     # The limit does not apply to a query for at most 92 days.
     days["from"] = "2026-08-21"
-    assert (await ask(merchant, path, locationMode="all", **days)).status_code == 200
+    assert (await query_figures(merchant, path, locationMode="all", **days)).status_code == 200
 
 
 async def test_processor_time_of_figures_is_charged(sales_database: Database) -> None:
@@ -180,14 +183,14 @@ async def test_processor_time_of_figures_is_charged(sales_database: Database) ->
         sales_database, settings, clock, thread_time=lambda: next(times_s)
     ) as service:
         for path in REPLIES:
-            assert (await ask(service, path)).status_code == 200
-        # After the next call, the key is charged some seconds. The settings permit a burst of only
-        # 1 s, so the call after it is refused.
+            assert (await query_figures(service, path)).status_code == 200
+        # The next call takes some seconds of processor time. The settings permit a burst of only
+        # 1 s, so the following call is refused.
         times_s = itertools.count(step=2)
-        assert (await ask(service, routes.DASHBOARD)).status_code == 200
-        assert (await ask(service, routes.DASHBOARD)).status_code == 429
+        assert (await query_figures(service, routes.DASHBOARD)).status_code == 200
+        assert (await query_figures(service, routes.DASHBOARD)).status_code == 429
         clock.advance(100)
-        assert (await ask(service, routes.DASHBOARD)).status_code == 200
+        assert (await query_figures(service, routes.DASHBOARD)).status_code == 200
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
@@ -204,8 +207,8 @@ async def test_dates_are_ignored_unless_the_period_is_custom(
     merchant: RunningService, path: str, dates: dict[str, str]
 ) -> None:
     for period in ({}, {"period": "last7"}):
-        plain = await ask(merchant, path, **period)
-        dated = await ask(merchant, path, **period, **dates)
+        plain = await query_figures(merchant, path, **period)
+        dated = await query_figures(merchant, path, **period, **dates)
         assert (dated.status_code, dated.content) == (200, plain.content)
 
 
@@ -213,7 +216,7 @@ async def test_dates_are_ignored_unless_the_period_is_custom(
 async def test_only_some_operations_accept_payment_types(
     merchant: RunningService, path: str
 ) -> None:
-    result = await ask(merchant, path, paymentTypes=["cash", "mixed"])
+    result = await query_figures(merchant, path, paymentTypes=["cash", "mixed"])
     assert result.status_code == (200 if path in WITH_PAYMENT_TYPES else 400)
 
 
@@ -222,7 +225,7 @@ async def test_only_some_operations_accept_payment_types(
 async def test_the_refusal_of_wrong_payment_types_names_the_field(
     merchant: RunningService, path: str, types: Any
 ) -> None:
-    refused = await ask(merchant, path, paymentTypes=types)
+    refused = await query_figures(merchant, path, paymentTypes=types)
     assert refused.status_code == 400
     assert [error.split(".")[0] for error in refused.json()["errors"]] == ["paymentTypes"]
 
@@ -236,15 +239,15 @@ async def test_location_mode_all_selects_every_location_that_the_key_may_see(
         windows = body["windows"] if "windows" in body else body["current"]["windows"]
         return {window["locationId"] for window in windows}
 
-    whole = await ask(merchant, path, locationMode="all")
+    whole = await query_figures(merchant, path, locationMode="all")
     assert location_ids(whole) == {"loc-0001", "loc-0002", "loc-0003", "loc-0004"}
     key = merchant.make_key(locations=["loc-0001", "loc-0003"])
-    some = await ask(merchant, path, key, locationMode="all")
+    some = await query_figures(merchant, path, key, locationMode="all")
     assert location_ids(some) == {"loc-0001", "loc-0003"}
 
 
 async def test_a_location_without_a_time_zone_is_reported(merchant: RunningService) -> None:
-    reply = (await ask(merchant, routes.DASHBOARD, locationMode="all")).json()
+    reply = (await query_figures(merchant, routes.DASHBOARD, locationMode="all")).json()
     locations_in_utc = {
         window["locationId"] for window in reply["windows"] if window["fellBackToUtc"]
     }
@@ -259,8 +262,8 @@ async def test_a_location_without_a_time_zone_is_reported(merchant: RunningServi
 
 async def test_dashboard_and_summary_agree(merchant: RunningService) -> None:
     body = {"period": "last7", "locationMode": "all"}
-    dashboard = (await ask(merchant, routes.DASHBOARD, **body)).json()
-    summary = (await ask(merchant, routes.FINANCIAL_SUMMARY, **body)).json()
+    dashboard = (await query_figures(merchant, routes.DASHBOARD, **body)).json()
+    summary = (await query_figures(merchant, routes.FINANCIAL_SUMMARY, **body)).json()
     for part in ("current", "previous"):
         for currency in summary[part]["currencies"]:
             currency.pop("buckets")

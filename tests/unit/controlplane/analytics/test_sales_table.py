@@ -25,7 +25,7 @@ from tests.unit.controlplane.running_service import FakeClock, RunningService
 NOW = FakeClock().now
 SUMMARY = "/api/public/v1/reports/financialSummary"
 PATH = "/console/sales-table"
-ALL = {"locationId": "loc-0001", "locationMode": "all", "period": "last7"}
+ALL_LOCATIONS = {"locationId": "loc-0001", "locationMode": "all", "period": "last7"}
 
 
 async def table(service: RunningService, **body: Any) -> list[dict[str, str]]:
@@ -38,7 +38,7 @@ async def table(service: RunningService, **body: Any) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("mode", ["single", "all"])
 async def test_the_sales_add_up_to_the_figures(merchant: RunningService, mode: str) -> None:
-    body = ALL | {"locationMode": mode}
+    body = ALL_LOCATIONS | {"locationMode": mode}
     rows = await table(merchant, **body)
     summary = (await merchant.post(SUMMARY, json.dumps(body))).json()["current"]["currencies"]
     counts: Counter[str] = Counter()
@@ -74,7 +74,7 @@ def test_too_many_sales_are_refused(
 ) -> None:
     monkeypatch.setattr(sales_table, "SALES_MAX", 20)
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
-    query = validate(ALL, FiguresQuery)
+    query = validate(ALL_LOCATIONS, FiguresQuery)
 
     def work(session: Session) -> str:
         return sales_table.sales_table(RequestContext(session, caller, NOW, Settings()), query)

@@ -58,7 +58,7 @@ def pulse(*path: str | int, to: Any) -> httpx2.Response:
         reply(
             "reports/financialSummary", {"current": NO_FIGURES, "previous": NO_FIGURES, "more": 1}
         ),
-        # The contract does not show the reply of this operation, so any value is valid.
+        # The contract does not define the reply of this operation, so any value is valid.
         reply("analytics/chart", {"any": "value"}),
         # Refusals and the replies of remoteControl are not checked.
         reply("analytics/chart", {"any": "value"}, 400),

@@ -39,7 +39,7 @@ class Strangers:
     async def attempt_repeatedly(self, email: str, count: int) -> None:
         """Make ``count`` attempts.
 
-        Let time pass after each `FAILURES_MAX` attempts, because the next attempt would get 429.
+        Let time pass after every `FAILURES_MAX` attempts, because the next attempt would get 429.
         """
         for at in range(1, count + 1):
             await self.attempt(email)
@@ -90,7 +90,7 @@ async def test_an_attempt_without_an_entry_does_not_reveal_whether_the_account_e
     strangers = Strangers(proxied)
     statements: list[str] = []
 
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+    def record_statement(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         statements.append(statement)
 
     async def statements_of(email: str) -> list[str]:
@@ -98,7 +98,7 @@ async def test_an_attempt_without_an_entry_does_not_reveal_whether_the_account_e
         await strangers.attempt(email)
         return list(statements)
 
-    event.listen(proxied.database._engine, "before_cursor_execute", note)
+    event.listen(proxied.database._engine, "before_cursor_execute", record_statement)
     try:
         known, unknown = await statements_of(ADA), await statements_of(UNKNOWN)
         for at in range(ENTRIES_AT_ONCE):
@@ -107,6 +107,6 @@ async def test_an_attempt_without_an_entry_does_not_reveal_whether_the_account_e
         without_entry = await statements_of(UNKNOWN)
         assert len(audit_entries(proxied)) == count
     finally:
-        event.remove(proxied.database._engine, "before_cursor_execute", note)
+        event.remove(proxied.database._engine, "before_cursor_execute", record_statement)
     assert known == unknown == without_entry
     assert any(statement.startswith("INSERT INTO audit_entries") for statement in known)

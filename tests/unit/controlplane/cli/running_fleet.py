@@ -64,7 +64,7 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
     )
 
 
-async def run_beside(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+async def run_in_thread(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """Call `run` in a thread, so that the event loop continues."""
     return await asyncio.to_thread(lambda: run(*arguments, **environment))
 

@@ -16,11 +16,11 @@ from tests.unit.controlplane.cli.without_library import run_without
 def test_demo_without_the_service_libraries_names_the_package_and_writes_nothing(
     library: str, tmp_path: Path
 ) -> None:
-    home = tmp_path / "demo"
-    result = run_without(library, "demo", "--dir", str(home))
+    demo_directory = tmp_path / "demo"
+    result = run_without(library, "demo", "--dir", str(demo_directory))
     assert result.returncode == 1
     assert "pip install 'venue-agent[controlplane]'" in result.stderr
-    assert not home.exists()
+    assert not demo_directory.exists()
 
 
 def test_demo_prints_one_line_if_the_directory_cannot_be_created(

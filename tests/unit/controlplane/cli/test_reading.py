@@ -126,7 +126,7 @@ def test_devices_are_filtered_by_health_and_by_their_reports(
     assert {record["health"] for record in records} <= {"broken", "healthy"}
 
 
-def test_printers_of_all_devices_are_listed_with_the_start_of_their_state_and_filtered(
+def test_printers_are_listed_with_the_start_of_their_state_and_can_be_filtered(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = run_command(capsys, "printers").splitlines()

@@ -28,7 +28,7 @@ from tests.unit.controlplane.cli.running_fleet import (
     ServiceProcess,
     answering,
     enroll,
-    run_beside,
+    run_in_thread,
     service_process,
 )
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -104,7 +104,7 @@ async def test_the_output_in_a_pipe_has_one_line_per_device(
     monkeypatch.delenv("COLUMNS")
     devices = await enroll_devices(http, service, "pipe", 2)
     async with answering(devices, "failed"):
-        result = await run_beside("request", "--location", "pipe", "application", "--wait")
+        result = await run_in_thread("request", "--location", "pipe", "application", "--wait")
     assert result.returncode == 1
     headings, *rows = result.stdout.splitlines()
     assert headings.split() == ["device", "location", "outcome", "report", "headline"]
@@ -201,8 +201,10 @@ async def test_offline_devices_are_left_out_unless_one_device_is_named(tmp_path:
             with closing(Database(service.database, connections=1)) as database:
                 database.write(make_all_offline)
             variables = service.as_environment()
-            result_of_all = await run_beside("request", "--all", "network", "--wait", **variables)
-            result_of_one = await run_beside(
+            result_of_all = await run_in_thread(
+                "request", "--all", "network", "--wait", **variables
+            )
+            result_of_one = await run_in_thread(
                 "request", "gone-till-1", "network", "--wait", **variables
             )
     assert result_of_all.returncode == 1
@@ -229,7 +231,7 @@ async def test_requests_to_many_devices_wait_for_the_rate_limit(tmp_path: Path) 
             await enroll_devices(http, service, "slow", 4)
     with service_process(database, "--rate", "1", "--burst", "3") as service:
         words = ("request", "--all", "network", "--yes")
-        result = await run_beside(*words, **service.as_environment())
+        result = await run_in_thread(*words, **service.as_environment())
     assert result.returncode == 0, result.stderr
     assert re.fullmatch(r"the service limits the rate of calls: waiting [1-9] s\n", result.stderr)
     assert result.stdout.endswith("4 devices: 4 queued\n")

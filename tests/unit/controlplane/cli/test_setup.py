@@ -100,10 +100,11 @@ def test_setup_creates_everything_and_a_second_run_changes_nothing(
     assert count_rows(database) == before
 
 
-def test_setup_prompts_for_missing_values_and_prompts_again_after_an_invalid_one(
+def test_setup_prompts_for_missing_values_and_prompts_again_after_invalid_values(
     database: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["locations", "name", "loc-0007", "Quay"]) == 0  # this also names the organization
+    # This command also creates the organization, so setup does not prompt for its name.
+    assert main(["locations", "name", "loc-0007", "Quay"]) == 0
     capsys.readouterr()
     passwords = iter(["short", "short", PASSWORD, PASSWORD])
     monkeypatch.setattr(getpass, "getpass", lambda _question: next(passwords))

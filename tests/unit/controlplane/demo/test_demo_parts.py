@@ -21,13 +21,13 @@ from controlplane.demo.spooler import reply_to
 from controlplane.demo.venue import QUEUES, UUIDS, VENUE
 
 
-def ask(operation: int) -> ipp.Response:
+def query_spooler(operation: int) -> ipp.Response:
     request = ipp.encode_request(operation, requested=("all",))
     return ipp.decode_response(reply_to(request, QUEUES, time.time()))
 
 
 def test_the_spooler_of_the_demo_lists_its_queues() -> None:
-    response = ask(ipp.CUPS_GET_PRINTERS)
+    response = query_spooler(ipp.CUPS_GET_PRINTERS)
     kitchen, bar, office = queue_printers(response)
     assert (kitchen.name, kitchen.host, kitchen.port) == ("Kitchen", "192.168.77.50", 9100)
     assert (bar.uuid, bar.host) == (UUIDS["Bar"], "192.168.77.51")
@@ -36,7 +36,7 @@ def test_the_spooler_of_the_demo_lists_its_queues() -> None:
 
 
 def test_the_print_job_of_the_bar_is_stuck_in_the_demo() -> None:
-    (job,) = parse_jobs(ask(ipp.GET_JOBS), time.time())
+    (job,) = parse_jobs(query_spooler(ipp.GET_JOBS), time.time())
     assert job.queue == "bar"
     assert job.is_stuck()
 
@@ -69,15 +69,15 @@ def test_a_service_type_with_a_domain_is_refused() -> None:
 
 
 def test_a_demo_deletes_the_files_of_an_earlier_demo(tmp_path: Path) -> None:
-    home, outside = tmp_path / "demo", tmp_path / "outside"
+    demo_directory, outside = tmp_path / "demo", tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").touch()
-    with directory.claim_directory(home):
-        (home / "state").mkdir()
-        (home / "state" / "file").touch()
-        (home / "link").symlink_to(outside)
-    with directory.claim_directory(home):
-        assert [path.name for path in home.iterdir()] == [directory.LOCK]
+    with directory.claim_directory(demo_directory):
+        (demo_directory / "state").mkdir()
+        (demo_directory / "state" / "file").touch()
+        (demo_directory / "link").symlink_to(outside)
+    with directory.claim_directory(demo_directory):
+        assert [path.name for path in demo_directory.iterdir()] == [directory.LOCK]
     assert (outside / "kept").exists()
 
 

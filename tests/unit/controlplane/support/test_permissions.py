@@ -4,7 +4,12 @@ import pytest
 
 from controlplane.storage.account_tables import Role
 from controlplane.support import routes
-from tests.unit.controlplane.accounts.people import Browser, change_membership, make_user, remove
+from tests.unit.controlplane.accounts.people import (
+    Browser,
+    change_membership,
+    end_membership,
+    make_user,
+)
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.support.support_client import (
     ORGANIZATION,
@@ -179,7 +184,7 @@ async def test_a_changed_role_applies_at_once(
     )
     change_membership(service, user, "manager", [])
     assert (await support_client.confirm(token, ORGANIZATION, browser)).status_code == 200
-    remove(service, user, ORGANIZATION)
+    end_membership(service, user, ORGANIZATION)
     assert (await support_client.call(routes.DISCONNECT, browser, token=token)).status_code == 401
     # The link belongs to the organization, so it does not end with the membership of the user.
     assert await support_client.linked_channels() == ["telegram @venue"]

@@ -117,14 +117,14 @@ class FakeNetifaces:
         return {2: [{"addr": "192.168.1.7"}], 30: [{"addr": "fe80::7%en0"}, {"peer": "fe80::8"}]}
 
 
-def test_the_default_gateway_of_each_family_comes_first_and_those_of_tunnels_are_left_out(
+def test_default_gateways_come_first_and_gateways_of_tunnels_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "netifaces", FakeNetifaces())
-    wifi, wire = frozenset({"192.168.1.7", "fe80::7"}), frozenset({"10.0.0.20"})
+    wifi, ethernet = frozenset({"192.168.1.7", "fe80::7"}), frozenset({"10.0.0.20"})
     assert read_gateways() == (
         SystemGateway("192.168.1.1", wifi),
-        SystemGateway("10.0.0.1", wire),
+        SystemGateway("10.0.0.1", ethernet),
         SystemGateway("fe80::1", wifi),
     )
 

@@ -15,7 +15,9 @@ STATUS_OFFSET = 24  # of ifm_status in struct ifmediareq
 
 
 def media(request: bytes) -> bytes:
-    """Answer like macOS. Raises OSError for an interface that has no media, such as a tunnel."""
+    """Answer SIOCGIFMEDIA as macOS does. Raises OSError for an interface without media, such as a
+    tunnel.
+    """
     assert len(request) == 44  # as SIOCGIFMEDIA encodes it
     name = request[:16].rstrip(b"\0")
     if name not in STATUS:

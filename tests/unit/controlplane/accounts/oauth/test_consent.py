@@ -41,9 +41,9 @@ async def test_a_consent_form_is_valid_only_for_its_session_and_request(
     await other.register()
     eve = Visitor(service)
     await eve.sign_in(other.query(), "eve@example.com")
-    her_fields = hidden_fields(await eve.get(f"{BASE}/authorize?{other.query()}"))
-    own_fields = hidden_fields(await visitor.get(f"{BASE}/authorize?{program.query()}"))
-    for fields in (her_fields, own_fields | {"query": her_fields["query"]}):
+    fields_of_eve = hidden_fields(await eve.get(f"{BASE}/authorize?{other.query()}"))
+    fields_of_ada = hidden_fields(await visitor.get(f"{BASE}/authorize?{program.query()}"))
+    for fields in (fields_of_eve, fields_of_ada | {"query": fields_of_eve["query"]}):
         decision = fields | {"decision": "allow", "organization": "org-0001"}
         assert (await visitor.post(f"{BASE}/authorize", decision)).status_code == 403
 

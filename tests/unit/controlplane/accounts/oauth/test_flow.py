@@ -228,11 +228,9 @@ async def test_a_client_revokes_its_tokens(service: RunningService, kind: str) -
     assert (await program.revoke("voa_" + "x" * 43)).status_code == 200
 
 
-async def test_oauth_requires_https_except_on_loopback(
-    database: Database, settings: Settings
-) -> None:
-    plain = Settings(refusal_delay_s=0)
-    async with running_service(database, plain) as service:
+async def test_oauth_requires_https_except_on_loopback(database: Database) -> None:
+    without_origin = Settings(refusal_delay_s=0)
+    async with running_service(database, without_origin) as service:
         loopback_reply = await service.http.get(SERVER_METADATA, headers={"host": "127.0.0.1:8080"})
         assert loopback_reply.json()["issuer"] == "http://127.0.0.1:8080"
         for host in ("service", "192.0.2.1:8080", "127.0.0.1.example", "127.0.0.1:8080@evil"):

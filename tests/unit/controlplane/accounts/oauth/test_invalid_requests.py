@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from controlplane.web.oauth.endpoints import CALLS_BURST, PAGES_BURST, REGISTRATIONS_BURST
 from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
     FORM,
@@ -17,8 +18,8 @@ from tests.unit.controlplane.running_service import RunningService
 
 
 async def test_registrations_from_one_network_address_are_limited(service: RunningService) -> None:
-    replies = [await Program(service).register() for _ in range(11)]
-    assert [each.status_code for each in replies] == [201] * 10 + [429]
+    replies = [await Program(service).register() for _ in range(REGISTRATIONS_BURST + 1)]
+    assert [each.status_code for each in replies] == [201] * REGISTRATIONS_BURST + [429]
     wait_s = replies[-1].headers["retry-after"]
     assert replies[-1].json() == {
         "error": "temporarily_unavailable",
@@ -29,7 +30,8 @@ async def test_registrations_from_one_network_address_are_limited(service: Runni
 
 async def test_page_requests_from_one_network_address_are_limited(service: RunningService) -> None:
     visitor = Visitor(service)
-    pages = [await visitor.get(f"{BASE}/authorize?{Program(service).query()}") for _ in range(62)]
+    address = f"{BASE}/authorize?{Program(service).query()}"
+    pages = [await visitor.get(address) for _ in range(PAGES_BURST + 2)]
     assert pages[0].status_code == 400
     assert pages[-1].status_code == 429
     wait_s = pages[-1].headers["retry-after"]
@@ -38,7 +40,7 @@ async def test_page_requests_from_one_network_address_are_limited(service: Runni
 
 async def test_exchanges_from_one_network_address_are_limited(service: RunningService) -> None:
     program = Program(service)
-    replies = [await program.exchange("x") for _ in range(62)]
+    replies = [await program.exchange("x") for _ in range(CALLS_BURST + 2)]
     assert replies[0].json()["error"] == "invalid_client"
     assert replies[-1].status_code == 429
     assert replies[-1].json()["error"] == "temporarily_unavailable"

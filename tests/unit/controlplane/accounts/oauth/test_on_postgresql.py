@@ -1,4 +1,4 @@
-"""Tests of concurrent exchanges at two services that share a PostgreSQL database."""
+"""Tests of concurrent exchanges, refreshes and removals of members on PostgreSQL."""
 
 import asyncio
 from collections.abc import Iterator
@@ -15,11 +15,12 @@ from tests.unit.controlplane.accounts.oauth.program import (
     caller_of_token,
     code_of,
 )
-from tests.unit.controlplane.accounts.people import UserAccount, make_user, remove
+from tests.unit.controlplane.accounts.people import UserAccount, end_membership, make_user
 from tests.unit.controlplane.running_service import RunningService, service_on
 
 pytestmark = pytest.mark.needs("postgresql")
 AT_ONCE = 4  # concurrent calls of each service
+ROUNDS = 4  # the order of the concurrent calls can differ in each round
 
 
 @pytest.fixture(scope="module")
@@ -82,10 +83,12 @@ async def test_codes_exchanged_while_the_membership_ends_leave_no_token(
     user = make_user(service)
     make_user(service, organization_id="org-2")
     program, visitor = flow
-    for _ in range(AT_ONCE):
+    for _ in range(ROUNDS):
         await visitor.sign_in(program.query(), "ada@example.com")
         codes = [await code_of(flow) for _ in range(AT_ONCE)]
-        removal = asyncio.to_thread(remove, service, UserAccount(user.id, user.email), "org-0001")
+        removal = asyncio.to_thread(
+            end_membership, service, UserAccount(user.id, user.email), "org-0001"
+        )
         replies, _ = await asyncio.gather(
             asyncio.gather(*(program.exchange(code) for code in codes)), removal
         )

@@ -21,7 +21,7 @@ from tests.unit.controlplane.accounts.oauth.program import (
     complete_flow,
     parameters_of,
 )
-from tests.unit.controlplane.accounts.people import make_user, remove
+from tests.unit.controlplane.accounts.people import end_membership, make_user
 from tests.unit.controlplane.running_service import RunningService
 
 
@@ -64,7 +64,7 @@ async def test_the_end_of_a_grant_ends_all_its_access_tokens(
     elif cause == "password":
         service.database.write(_set_new_password)
     elif cause == "membership":
-        remove(service, user, "org-0001")
+        end_membership(service, user, "org-0001")
     elif cause == "profile":
         service.database.write(
             lambda session: [
@@ -183,7 +183,7 @@ async def test_the_end_of_a_membership_revokes_its_tokens(service: RunningServic
     make_user(service, organization_id="org-2")
     program, visitor, tokens = await complete_flow(service)
     code = parameters_of(await visitor.decide(program.query()))["code"]
-    remove(service, account, "org-0001")
+    end_membership(service, account, "org-0001")
     assert await caller_of_token(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
     assert (await program.exchange(code)).json()["error"] == "invalid_grant"

@@ -186,7 +186,7 @@ async def test_a_repeated_parameter_is_refused(service: RunningService) -> None:
     assert (await visitor.finish(answer + "&state=other")).status_code == 403
 
 
-async def test_an_answer_of_one_provider_is_refused_at_the_path_of_another(
+async def test_an_answer_of_one_provider_is_refused_at_the_path_of_another_provider(
     database: Database, settings: Settings, provider: ProviderProcess
 ) -> None:
     """In a mix-up attack, a hostile provider redirects the browser to an honest provider, which

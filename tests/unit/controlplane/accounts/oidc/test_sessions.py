@@ -43,7 +43,7 @@ def operations(service: RunningService) -> list[str]:
     return service.database.read(lambda session: list(session.scalars(query)))
 
 
-def test_the_intervals_fit_into_five_minutes() -> None:
+def test_sessions_are_verified_before_they_expire_and_expire_within_five_minutes() -> None:
     longest_s = VERIFY_EVERY.total_seconds() + CHECK_INTERVAL_S
     assert longest_s < VERIFIED_FOR.total_seconds() < LIMIT_S - CHECK_INTERVAL_S
 
@@ -240,7 +240,7 @@ async def test_a_reassigned_address_does_not_get_the_account_of_its_former_user(
     assert (reply.status_code, "different user" in reply.text) == (403, True)
 
 
-async def test_a_changed_address_keeps_the_account(
+async def test_a_changed_email_address_keeps_the_account(
     service: RunningService, provider: ProviderProcess
 ) -> None:
     await sign_in(service)

@@ -1,6 +1,6 @@
 """Tests of the differences between the providers that companies use.
 
-The claims have the form that the documents of the providers define.
+The claims have the form that the providers document.
 """
 
 import json
@@ -96,7 +96,7 @@ def test_entra_verifies_an_address_with_xms_edov(value: object) -> None:
         ({**ENTRA_ADA, "xms_edov": True, "email_verified": False}, ENTRA_ADA),
     ],
 )
-def test_entra_does_not_verify_other_addresses(
+def test_an_address_that_entra_does_not_verify_is_ignored(
     id_token: dict[str, Any], userinfo: dict[str, Any]
 ) -> None:
     assert read_claims(id_token, userinfo, ENTRA).email is None
@@ -177,7 +177,7 @@ async def test_too_many_groups_refuse_the_sign_in_and_keep_the_membership(
     assert memberships(service) == ["org-0001"]
 
 
-def test_too_many_groups_do_not_matter_to_another_claim() -> None:
+def test_too_many_groups_do_not_affect_another_claim() -> None:
     """The application roles of Entra ID are always complete."""
     provider = ENTRA.model_copy(update={"groups_claim": "roles"})
     id_token = {**ENTRA_ADA, "roles": ["Owner"], **MANY_GROUPS, "hasgroups": True}
@@ -186,7 +186,7 @@ def test_too_many_groups_do_not_matter_to_another_claim() -> None:
     assert read_claims(id_token, ENTRA_ADA, provider).groups == frozenset()
 
 
-def test_groups_of_a_custom_claim_at_another_address_are_refused() -> None:
+def test_a_custom_claim_that_only_refers_to_the_groups_is_refused() -> None:
     provider = provider_at("https://contoso.example").model_copy(
         update={"groups_claim": "https://contoso.example/groups"}
     )
@@ -224,7 +224,7 @@ async def test_userinfo_without_groups_ends_the_membership_if_it_had_groups_befo
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (400, "temporarily_unavailable"),  # Entra ID: the client is to retry
+        (400, "temporarily_unavailable"),  # Entra ID: the client should retry
         (401, "invalid_client"),  # the client secret has expired
         (400, "unauthorized_client"),
     ],

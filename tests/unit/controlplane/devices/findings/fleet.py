@@ -202,7 +202,7 @@ class Fleet:
             self.revoke(session, device)
         else:
             self._change(session, device)
-            self._report_all(session, device)
+            self._report_at_random(session, device)
 
     def _change(self, session: Session, device: FleetDevice) -> None:
         """Change a device at random: its location, version or faults, or whether it reports."""
@@ -219,7 +219,7 @@ class Fleet:
             if chance() < 0.05:
                 device.faults ^= {name}
 
-    def _report_all(self, session: Session, device: FleetDevice) -> None:
+    def _report_at_random(self, session: Session, device: FleetDevice) -> None:
         for kind in device.kinds:
             if not device.has_stopped_reporting and self.random.random() < 0.25:
                 self.now += timedelta(seconds=1)

@@ -85,6 +85,6 @@ class Oracle:
                 counts.update(self.findings(binding.id, at))
         return counts
 
-    def bound(self) -> list[Device]:
+    def bound_devices(self) -> list[Device]:
         """Return the devices that are not revoked."""
         return [each for each in self.devices if each.revoked_at is None]

@@ -21,7 +21,7 @@ from controlplane.devices.findings.records import (
     FindingsRequest,
 )
 
-AT = datetime(2026, 11, 20, tzinfo=UTC)
+SINCE = datetime(2026, 11, 20, tzinfo=UTC)
 COUNTS = FindingsReply(
     device_count=9, unknown_count=2, locations=(), more_locations=0, platforms=(), versions=(),
     findings=(
@@ -34,14 +34,15 @@ COUNTS = FindingsReply(
 )  # fmt: skip
 TILL = FindingDevice(
     instance_id=uuid.uuid4(), name="=1+1", platform="linux", app_version=None, health="broken",
-    kind="network", sentence="Kitchen printer has moved.", since=AT, last_seen=AT, report_id=None,
+    kind="network", sentence="Kitchen printer has moved.", since=SINCE, last_seen=SINCE,
+    report_id=None,
 )  # fmt: skip
 LIST = FindingDevicesReply(
     next_cursor=None, unknown_count=2,
     entries=(
         FindingEntry(
             rule="printer-moved", title="… has moved.", severity="bad", fix="fix it",
-            location_id="loc-0001", location_name="Harbour", device_count=2, since=AT,
+            location_id="loc-0001", location_name="Harbour", device_count=2, since=SINCE,
             devices=(TILL, TILL.model_copy(update={"name": "bar"})), link="/#/findings",
         ),
     ),

@@ -73,27 +73,27 @@ async def test_lists_equal_the_evaluation_of_all_newest_reports(service: Running
         for device in fleet.devices:
             fleet.enroll(session, device)
         fleet.simulate(session, DAYS)
-        some_online = (Device.position % 3 == 0, Device.priority.in_(ONLINE))
-        session.execute(update(Device).where(*some_online).values(priority=Priority.OFFLINE))
+        every_third_online = (Device.position % 3 == 0, Device.priority.in_(ONLINE))
+        session.execute(update(Device).where(*every_third_online).values(priority=Priority.OFFLINE))
 
     service.database.write(simulate)
-    service.database.read(check)
+    service.database.read(check_all_lists)
 
 
-def check(session: Session) -> None:
+def check_all_lists(session: Session) -> None:
     oracle, now = Oracle(session), BEGIN + timedelta(days=DAYS) - timedelta(seconds=1)
     check_rows(session, oracle)
     check_sums(session, oracle, now)
     assert any(each.revoked_at is not None for each in oracle.devices)
     assert len(oracle.bindings) > len(oracle.devices)
     for filters, is_matching in FILTERS:
-        devices = [each for each in oracle.bound() if is_matching(each)]
+        devices = [each for each in oracle.bound_devices() if is_matching(each)]
         assert devices
         context = context_of(session, now)
         check_counts(context, oracle, filters, devices)
         check_entries(context, oracle, filters, devices)
     allowed = ("loc-0001", "loc-0004")
-    devices = [each for each in oracle.bound() if each.location_id in allowed]
+    devices = [each for each in oracle.bound_devices() if each.location_id in allowed]
     check_counts(context_of(session, now, allowed), oracle, {}, devices)
     check_entries(context_of(session, now, allowed), oracle, {}, devices)
     check_trend(context_of(session, now), oracle)
@@ -106,11 +106,11 @@ def context_of(session: Session, now: datetime, locations: tuple[str, ...] = ())
 
 def check_rows(session: Session, oracle: Oracle) -> None:
     """Check each stored row: its beginning, its newest report and its location."""
-    devices_by_position = {each.position: each for each in oracle.bound()}
+    devices_by_position = {each.position: each for each in oracle.bound_devices()}
     rows = session.scalars(select(DeviceFinding)).all()
     stored = {(row.device, row.kind, row.rule) for row in rows}
     expected = set()
-    for device in oracle.bound():
+    for device in oracle.bound_devices():
         newest = {each.kind: each for each in oracle.reports[device.binding_id]}
         for each in newest.values():
             expected |= {(device.position, each.kind, code) for code in each.codes}
@@ -173,11 +173,11 @@ def check_counts(
     problems = [code for code in expected if rule_of(code).severity in ("bad", "warn")]
     for groups in (reply.locations, reply.platforms, reply.versions):
         assert sum(each.count for each in groups) == sum(expected[code] for code in problems)
-    known = {each.position: oracle.newest(each.binding_id, context.now) for each in devices}
-    assert reply.unknown_count == sum(not each for each in known.values())
+    newest_reports = [oracle.newest(each.binding_id, context.now) for each in devices]
+    assert reply.unknown_count == sum(not reports for reports in newest_reports)
     for each in reply.findings:
         kinds = rule_of(each.rule).kinds
-        unknown = sum(not any(r.kind in kinds for r in reports) for reports in known.values())
+        unknown = sum(not any(r.kind in kinds for r in reports) for reports in newest_reports)
         assert each.unknown_count == unknown, each.rule
         check_new(context, oracle, devices, each)
     rule = max(expected, key=lambda code: expected[code])
@@ -250,9 +250,9 @@ def check_trend(context: RequestContext, oracle: Oracle) -> None:
     for location in (None, "loc-0003"):
         reply = findings(context, FindingsRequest(location=location))
         trends = {each.rule: each.trend or () for each in reply.findings}
-        for ago in range(30):
-            counts = oracle.count(context.now - timedelta(days=ago), location)
+        for days_ago in range(30):
+            counts = oracle.count(context.now - timedelta(days=days_ago), location)
             trend_values = {
-                rule: trend[-1 - ago] for rule, trend in trends.items() if trend[-1 - ago]
+                rule: trend[-1 - days_ago] for rule, trend in trends.items() if trend[-1 - days_ago]
             }
-            assert trend_values == counts, (location, ago)
+            assert trend_values == counts, (location, days_ago)

@@ -1,1 +1,1 @@
-"""Tests of incidents that several devices of a location share."""
+"""Tests of the incidents that devices report, and of shared incidents."""

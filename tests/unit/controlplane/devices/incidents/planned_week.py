@@ -64,15 +64,16 @@ class PlannedDevice:
                 until_s = min(fault.ended_s, report.finished_s)
                 incident = Incident(
                     fault.cause,
-                    self.clock(fault.began_s),
-                    self.clock(fault.ended_s) if is_over else None,
+                    self.clock_time(fault.began_s),
+                    self.clock_time(fault.ended_s) if is_over else None,
                     until_s - fault.began_s,
                     f"{self.name} had {fault.cause}",
                 )
                 incidents.append(incident)
-        return History(self.clock(self.stays[0][0]), tuple(incidents))
+        return History(self.clock_time(self.stays[0][0]), tuple(incidents))
 
-    def clock(self, at_s: int) -> datetime:
+    def clock_time(self, at_s: int) -> datetime:
+        """Return the time of the device's clock, ``at_s`` seconds after the week began."""
         return MONDAY + timedelta(seconds=at_s + self.fast_s)
 
 
@@ -93,12 +94,13 @@ def plan_week(locations: int, seed: int) -> list[PlannedDevice]:
     chance = random.Random(seed)
     devices = []
     for location in range(locations):
-        here = [
+        location_devices = [
             _device(chance, f"loc-{location:04}", number, locations) for number in range(DEVICES)
         ]
         for _ in range(chance.randint(3, 9)):
-            _add_fault(chance, chance.sample(here, chance.choice((1, 1, 2, 3, 5, 6, 6))))
-        devices += here
+            count = chance.choice((1, 1, 2, 3, 5, 6, 6))
+            _add_fault(chance, chance.sample(location_devices, count))
+        devices += location_devices
     for device in devices:
         device.faults = list(_without_overlaps(device))
         device.reports = list(_reports(chance, device))
@@ -138,11 +140,12 @@ def _entry(
     first_s: int,
     devices: list[PlannedDevice],
 ) -> ExpectedEntry:
-    votes = {
+    device_counts = {
         cause: len({device.name for device, fault, _ in group if fault.cause == cause})
         for cause in PATH_CAUSES
     }
-    winner = next(cause for cause in PATH_CAUSES if votes[cause] == max(votes.values()))
+    most = max(device_counts.values())
+    common_cause = next(cause for cause in PATH_CAUSES if device_counts[cause] == most)
     observers = {device.name for device, _, _ in group}
     for device in devices:
         if device.location_at(first_s) == location and any(
@@ -160,7 +163,7 @@ def _entry(
             for device, fault, newest in group
         )
     )
-    return ExpectedEntry(location, winner, members, len(observers))
+    return ExpectedEntry(location, common_cause, members, len(observers))
 
 
 def _covers(device: PlannedDevice, report: PlannedReport, at_s: int) -> bool:

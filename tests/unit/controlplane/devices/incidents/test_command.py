@@ -17,7 +17,7 @@ BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
 TIME = f"{BEGAN.astimezone():%H:%M}"
 
 
-def part(
+def device_incident(
     name: str, cause: Cause = "gateway-silent", seconds: int | None = 95, correction: int = 0
 ) -> DeviceIncidentRecord:
     ended_at = None if seconds is None else BEGAN + timedelta(seconds=seconds)
@@ -32,12 +32,13 @@ SHARED = IncidentRecord(
     location_id="loc-0001", location_name="Harbour", began_at=BEGAN,
     ended_at=BEGAN + timedelta(seconds=95), cause="gateway-silent",
     title="The router did not answer", device_count=2, observer_count=3, loss="lost the gateway",
-    suspect="the router, not the tills", incidents=(part("bar"), part("=1+1", correction=-7200)),
+    suspect="the router, not the tills",
+    incidents=(device_incident("bar"), device_incident("=1+1", correction=-7200)),
 )  # fmt: skip
 SINGLE = IncidentRecord(
     location_id="loc-0002", location_name=None, began_at=BEGAN, ended_at=None, cause="link-down",
     title="The network cable or Wi-Fi had no link", device_count=1, observer_count=3, loss=None,
-    suspect=None, incidents=(part("kitchen", "link-down", None),),
+    suspect=None, incidents=(device_incident("kitchen", "link-down", None),),
 )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ async def enroll_ten_hours_ago(
     return devices
 
 
-def at(text: str) -> datetime:
+def utc_time(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
@@ -87,8 +87,8 @@ async def test_devices_that_lost_the_gateway_together_are_one_entry(
     assert (entry["deviceCount"], entry["observerCount"]) == (5, 6)
     assert (entry["locationName"], entry["cause"]) == ("Harbour", "gateway-silent")
     assert (entry["loss"], entry["suspect"]) == ("lost the gateway", "the router, not the tills")
-    assert at(entry["beganAt"]) == now - HOUR + timedelta(seconds=9)
-    assert at(entry["endedAt"]) == now - HOUR + timedelta(seconds=5 * 9 + 95)
+    assert utc_time(entry["beganAt"]) == now - HOUR + timedelta(seconds=9)
+    assert utc_time(entry["endedAt"]) == now - HOUR + timedelta(seconds=5 * 9 + 95)
     assert [each["name"] for each in entry["incidents"]] == [f"till-{n}" for n in range(1, 6)]
     assert await list_incidents(service, shared=True) == [entry]
     assert await list_incidents(service, location="loc-0002") == []
@@ -109,7 +109,7 @@ async def test_the_end_of_an_incident_is_kept_in_any_order_of_the_reports(
     for record in ([finished], [unfinished], [finished]):
         await submit(till, record, now, is_clock_right=True)
         (entry,) = await list_incidents(service)
-        assert at(entry["endedAt"]) == now - HOUR + timedelta(seconds=240)
+        assert utc_time(entry["endedAt"]) == now - HOUR + timedelta(seconds=240)
         assert entry["incidents"][0]["downtimeSeconds"] == 240
 
 
@@ -146,7 +146,7 @@ async def test_times_of_a_wrong_clock_are_corrected_and_the_correction_is_listed
         await submit(device, [incident(now - HOUR + offset)], now + offset)
     (entry,) = await list_incidents(service)
     corrections = {
-        each["name"]: (at(each["beganAt"]), each["clockCorrectionSeconds"])
+        each["name"]: (utc_time(each["beganAt"]), each["clockCorrectionSeconds"])
         for each in entry["incidents"]
     }
     assert corrections == {
@@ -185,7 +185,9 @@ async def test_an_incident_belongs_to_the_location_of_its_time(service: RunningS
     now = service.clock()
     record = [incident(moved_at - 11 * HOUR), incident(moved_at - HOUR), incident(moved_at + HOUR)]
     await submit(till, record, now)
-    entries = [(each["locationId"], at(each["beganAt"])) for each in await list_incidents(service)]
+    entries = [
+        (each["locationId"], utc_time(each["beganAt"])) for each in await list_incidents(service)
+    ]
     # Eleven hours before the move, the device was not enrolled.
     assert entries == [("loc-0002", moved_at + HOUR), ("loc-0001", moved_at - HOUR)]
     restricted = service.make_key(can_write=False, locations=["loc-0002"])
@@ -235,7 +237,10 @@ async def test_invalid_lines_are_left_out_and_evidence_is_cleaned(service: Runni
     assert evidence.startswith("a\N{REPLACEMENT CHARACTER}b")
     assert len(evidence) == 300
     assert other == "ends in the future"
-    assert [each["endedAt"] and at(each["endedAt"]) for each in entry["incidents"]] == [None, now]
+    assert [each["endedAt"] and utc_time(each["endedAt"]) for each in entry["incidents"]] == [
+        None,
+        now,
+    ]
 
 
 async def test_incidents_are_limited_in_number_and_deleted_after_thirty_days(

@@ -105,7 +105,7 @@ def store(session: Session, plan: list[PlannedDevice]) -> None:
         payload = with_record(
             SNAPSHOT,
             planned.record_at(report),
-            planned.clock(report.finished_s),
+            planned.clock_time(report.finished_s),
             is_clock_right=planned.is_clock_right,
         )
         content = record_content_of(payload)
