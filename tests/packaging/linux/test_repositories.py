@@ -109,7 +109,7 @@ def test_readme_and_install_guide_have_the_same_two_commands() -> None:
     [("1.0.0", "1.0.0"), ("1.0.0rc1", "1.0.0~rc1"), ("1.0.0-beta", "1.0.0~beta"),
      ("1.0.dev3", "1.0~dev3")],
 )  # fmt: skip
-def test_prerelease_sorts_before_the_release_in_rpm(version: str, expected: str) -> None:
+def test_rpm_version_marks_a_prerelease_with_a_tilde(version: str, expected: str) -> None:
     assert packaging_script("rpm/build_rpm.py").rpm_version(version) == expected
 
 
