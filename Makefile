@@ -160,7 +160,7 @@ test-hostile: $(STAMP) ## answer each of the agent's calls with every wrong repl
 	@HOSTILE_CASES=full $(BIN)/python -m pytest tests/scenario/hostile/test_hostile.py $(ARGS)
 
 .PHONY: test-connectivity
-test-connectivity: $(STAMP) ## play real faults of the network in namespaces, and print how the agent recorded them (6 minutes)
+test-connectivity: $(STAMP) ## cause real network faults in namespaces, and print how the agent recorded them (6 minutes)
 	@$(BIN)/python -m tests.scenario.connectivity $(ARGS)
 
 test-absence: $(STAMP) ## simulate a hundred outages, and thirty days without the service
@@ -174,7 +174,7 @@ test-week: $(STAMP) ## simulate three weeks of 500 devices, and check that exact
 test-month: $(STAMP) ## simulate four weeks of 500 devices, and check that exactly the expected notifications arrive (some minutes)
 	@MONTH_WEEKS=4 $(PYTEST) -n $(PROCESSORS) -rP --size=large --durations=4 tests/unit/controlplane/alerts/test_month.py $(ARGS)
 
-soak: $(STAMP) ## kill the agent 300 times under 30 % faults (ten minutes)
+soak: $(STAMP) ## kill the agent 300 times while 30 % of its calls fail (ten minutes)
 	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)
 
 # The script of axe-core is taken from the wheel of a package that connects it with Playwright. The

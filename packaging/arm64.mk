@@ -1,7 +1,7 @@
 # The agent's package for arm64, built and tested in an emulated Debian. The Makefile includes this file.
 
 # It takes some minutes to create the root directories of the emulated Debian, so they are kept outside the
-# checkout.
+# checkout, where `make clean` does not delete them.
 export ARM64_CACHE ?= /var/cache/venue-agent-arm64
 ARM64_TREE := build/arm64/tree
 

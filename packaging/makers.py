@@ -54,7 +54,7 @@ def blocks_of(path: Path) -> Iterator[Block]:
 def display_name(name: str) -> str:
     """Return a maker's name without its legal form, such as `Inc.`
 
-    If the name has only capitals, long arguments keep only their first capital.
+    If the name is all in capitals, words of five or more letters keep only their first capital.
     """
     plain = " ".join(html.unescape(name).split())
     shorter = _LEGAL_ENDING.sub("", plain).rstrip(" ,.&(") or plain
@@ -64,7 +64,11 @@ def display_name(name: str) -> str:
 
 
 def without_parents(blocks: Iterable[Block]) -> dict[str, str]:
-    """Return the maker of each block, except blocks that contain a smaller block of the list."""
+    """Return the display name of the maker of each block.
+
+    Blocks of `NOT_MAKERS`, the block `UNSET`, and blocks that contain a smaller block of the list
+    are left out. Raises ValueError if a block is not one of the registry.
+    """
     makers = {
         digits: display_name(name)
         for digits, name in blocks

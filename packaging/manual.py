@@ -97,7 +97,7 @@ _EXAMPLES = (
     ("Find problems with printers and the network. This needs no root rights.",
      "venue-agent collect network"),
     ("Write this report as an HTML page.", "venue-agent collect network --html report.html"),
-    ("The exact payload of an application report, for a script.",
+    ("Pass the payload of an application report to another program.",
      "venue-agent collect application --json | jq .completeness"),
     ("Check the configuration, and install the agent as a service.",
      "venue-agent config check && venue-agent service install"),
@@ -161,7 +161,7 @@ _EXIT_STATUS = (
     ("0", "success; the checked object is healthy"),
     ("1", "the checked object has a problem, or an error occurred"),
     ("2", "wrong usage, or an invalid or missing configuration"),
-    ("3", "this user may not access it: use sudo"),
+    ("3", "this user lacks a permission: use sudo"),
 )
 
 

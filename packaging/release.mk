@@ -15,7 +15,7 @@ SIGNERS ?= packaging/release/allowed_signers
 release: $(STAMP) ## make a signed release of the tagged commit in dist/release (root; KEY=ssh-key)
 	@$(RELEASE_ENVIRONMENT) $(BIN)/python -m release.make --key "$(KEY)" --signers "$(SIGNERS)" --cache $(RELEASE_CACHE) --targets "$(RELEASE_TARGETS)" --machine-targets "$(RELEASE_MACHINE_TARGETS)" $(if $(MIRROR),--mirror $(MIRROR)) $(ARGS)
 
-verify-release: ## verify a release: DIR=folder, SIGNERS=file; builds it again as root (else ARGS=--no-rebuild)
+verify-release: ## verify a release, and build it again (DIR=folder, SIGNERS=file; root, or ARGS=--no-rebuild)
 	@$(RELEASE_ENVIRONMENT) $(PYTHON) -m release.verify "$(DIR)" --signers "$(SIGNERS)" --cache $(RELEASE_CACHE) $(if $(MIRROR),--mirror $(MIRROR)) $(ARGS)
 
 BUILD_TOOLS := build/wheel-tools

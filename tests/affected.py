@@ -30,8 +30,9 @@ SERIAL_MAX: Final = 8
 """With at most this many test files, starting pytest's workers takes more time than they save."""
 PARALLEL: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile", "--no-loadscope-reorder")
 NO_TESTS_COLLECTED: Final = 5
+"""The exit code of pytest if it has collected no test."""
 FILES_NAMED: Final = 3
-"""Number of changed files that the printed line names. Of the others it gives only the number."""
+"""Maximum number of changed files that the printed line names. The other files are only counted."""
 
 STARTED: Final[Mapping[str, tuple[str, ...]]] = {
     "agent": ("agent.__main__", "collectors.__main__"),

@@ -1,11 +1,11 @@
 """Runs a command in a throwaway copy of an arm64 Debian, which qemu-user emulates on this machine.
 
-The roots are created once, with debootstrap, in the directory ARM64_CACHE:
+The root directories are created once, with debootstrap, in the directory ARM64_CACHE:
 
     bare      a minimal Debian with systemd's files, as on a small machine
-    builder   the same with Python, make, binutils and the libraries that build the package
+    builder   also has Python, make, binutils and the libraries that build the package
 
-The emulated programs see the kernel of this machine, with the system calls that qemu-user knows.
+The emulated programs use the kernel of this machine, but only system calls that qemu-user supports.
 Needs root, debootstrap, systemd-nspawn and qemu-user-static.
 
 Usage: python packaging/arm64/roots.py bare|builder [--bind FROM:TO] [--bind-ro FROM:TO]
@@ -69,7 +69,7 @@ def new_directory(name: str, recipe: str) -> Iterator[Path | None]:
 
 
 def prepare(name: str) -> Path:
-    """Return the root of this name. Create it if it does not exist."""
+    """Return the root directory ``bare`` or ``builder``. Create it if it does not exist."""
     register_qemu()
     CACHE.mkdir(parents=True, exist_ok=True)
     bare_recipe = f"{RELEASE} {' '.join(BARE_PACKAGES)}"

@@ -1,4 +1,4 @@
-"""Prints what is in a Debian package, how large it is, and why it is there.
+"""Prints the components of a Debian package, each with its size and the reason for it.
 
 A component is compressed alone to find its share. The sum of all components is a little larger than
 the package, because the package also compresses what several components have in common.
@@ -23,7 +23,7 @@ OTHERS = "other libraries"
 REASONS = {
     "agent, collectors, controlplane": "the program itself",
     "agent/presentation/hosts/makers.bin": "names of the makers of devices, by MAC address",
-    "libpython": "the interpreter, because the machine needs no Python",
+    "libpython": "the Python interpreter; the machine needs none",
     STANDARD: "what the program and its libraries import",
     "libcrypto, libssl": "TLS of Python's module ssl",
     "libsqlite3": "the journal, the outbox and the record; the service's default database",

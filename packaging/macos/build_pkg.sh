@@ -3,7 +3,7 @@
 set -eu
 
 onedir=$1 version=$2 output=$3
-[ "$(uname -s)" = Darwin ] || { echo "macOS packages are built on a Mac" >&2; exit 1; }
+[ "$(uname -s)" = Darwin ] || { echo "The macOS package can be built only on a Mac." >&2; exit 1; }
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT

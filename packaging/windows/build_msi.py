@@ -1,9 +1,8 @@
 """Builds the MSI package from the program's directory. Needs wixl and msibuild (msitools).
 
-wixl writes the files, components and properties. It supports neither rollback actions, nor hidden
-command lines, nor other error messages than the default ones, and it does not order actions
-reliably. Therefore msibuild imports the tables for these afterwards, in the text format of Windows
-Installer (IDT).
+wixl writes the files, components and properties. It does not support rollback actions, hidden
+command lines and custom error messages, and it does not order actions reliably. Therefore msibuild
+imports the tables for them afterwards, in the text format of Windows Installer (IDT).
 
 Without a signature, the same directory, version, HELP_URL and SOURCE_DATE_EPOCH give the same
 bytes.

@@ -28,7 +28,7 @@ def pack(onedir: Path, target: Path) -> None:
 def main() -> int:
     onedir, version, output = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     if sys.platform != "win32":
-        sys.stderr.write("the Windows package is built on Windows\n")
+        sys.stderr.write("The zip file can be built only on Windows.\n")
         return 1
     output.mkdir(parents=True, exist_ok=True)
     pack(onedir, output / f"venue-agent-{version}-{platform.machine().lower()}.zip")

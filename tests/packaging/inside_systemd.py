@@ -29,7 +29,7 @@ UPGRADE: Final = Path("/var/lib/venue-agent-upgrade/upgrade")
 """The record of an upgrade. It is deleted when the new version has been verified."""
 SELECTED: Final = Path("/usr/lib/venue-agent.current")
 """A link to the directory of the selected version."""
-ELSEWHERE: Final = Path("/opt/venue-agent")
+UNPACKAGED_PROGRAM: Final = Path("/opt/venue-agent")
 """The directory of the program in the test without the package."""
 # The packaged program has no docstrings and no source code. Nevertheless these commands must print
 # the same as in the source tree.
@@ -414,8 +414,8 @@ class Verification:
         """Copy the program to /opt: `service install` must create the unit and the user itself."""
         with tempfile.TemporaryDirectory() as directory:
             run("dpkg-deb", "-x", str(RESULTS / "first.deb"), directory)
-            shutil.move(Path(directory) / "usr/lib/venue-agent", ELSEWHERE)
-        os.environ["PATH"] = f"{ELSEWHERE}:{os.environ['PATH']}"
+            shutil.move(Path(directory) / "usr/lib/venue-agent", UNPACKAGED_PROGRAM)
+        os.environ["PATH"] = f"{UNPACKAGED_PROGRAM}:{os.environ['PATH']}"
         before, known_ids = files_of_the_system(), {d["instanceId"] for d in self.service.devices()}
         assert "not installed" in service_status(expect=1)
         agent(*self.installation)

@@ -222,6 +222,7 @@ VENUE: Final = Story(
         control(f"alerts silence --location loc-0001 --device till --rule offline --reason paint"
                 f" --until 2999-12-01T06:00 {CLIENT}", output="rule offline"),
         control(f"alerts silences --json {CLIENT}", output="paint"),
+        # The id of a device is not the id of a silence or an alert, so both commands fail.
         control(f"alerts unsilence {{device}} {CLIENT}", 1, output=""),
         control(f"alerts acknowledge {{device}} {CLIENT}", 1, output=""),
         control(f"device till {CLIENT}", output="till"),

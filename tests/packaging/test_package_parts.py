@@ -69,7 +69,7 @@ def test_the_manual_names_every_verb_and_an_option_of_service_install() -> None:
     assert all(line == line.rstrip() for line in page.splitlines())
 
 
-def test_the_manual_has_examples_and_environment_variables(tmp_path: Path) -> None:
+def test_the_manual_has_examples_and_environment_variables() -> None:
     page = packaging_script("manual.py").man_page()
     sections = re.findall(r"^\.SH (.+)$", page, re.MULTILINE)
     assert sections[-5:] == ["EXAMPLES", "ENVIRONMENT", "FILES", "EXIT STATUS", "SEE ALSO"]
@@ -236,11 +236,11 @@ def test_anyio_in_a_package_imports_its_modules_only_when_they_are_used(
 
 def test_every_command_and_option_has_a_case_in_the_verification_of_the_packages() -> None:
     assert program_cases.missing() == []
-    without_one = tuple(
+    stories_without_uoms = tuple(
         replace(story, steps=tuple(step for step in story.steps if "catalog uoms" not in str(step)))
         for story in program_cases.STORIES
     )
-    assert program_cases.missing(without_one) == ["venue-control catalog uoms: no case"]
+    assert program_cases.missing(stories_without_uoms) == ["venue-control catalog uoms: no case"]
 
 
 def test_the_windows_package_has_the_modules_that_are_imported_by_name() -> None:

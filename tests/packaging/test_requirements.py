@@ -81,10 +81,10 @@ def test_a_list_names_the_extras_that_its_packages_need(name: str) -> None:
     for package in extras_by_name.keys() & {normalize(each.name) for each in distributions()}:
         for requirement in map(Requirement, requires(package) or ()):
             marker = requirement.marker
-            needs = marker is None or any(
+            is_needed = marker is None or any(
                 marker.evaluate({"extra": extra}) for extra in ("", *extras_by_name[package])
             )
-            if needs and normalize(requirement.name) in extras_by_name:
+            if is_needed and normalize(requirement.name) in extras_by_name:
                 assert requirement.extras <= extras_by_name[normalize(requirement.name)], (
                     requirement
                 )

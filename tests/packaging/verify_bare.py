@@ -48,7 +48,7 @@ SUMMARY: Final = re.compile(r"^(\d+ (?:passed|failed|skipped).*) in [\d.]+s.*$",
 
 
 @dataclass(frozen=True, slots=True)
-class Bare:
+class BareDebian:
     """A Debian release with its root directory and the wheels for its Python."""
 
     release: str = RELEASE
@@ -126,7 +126,7 @@ SITUATIONS: Final = (
 # ---------------------------------------------------------------------------- preparation
 
 
-def prepare(bare: Bare) -> None:
+def prepare(bare: BareDebian) -> None:
     """Create the root and the wheels, unless they exist."""
     with cached(bare.root, f"{bare.release} {PACKAGES}") as directory:
         if directory is not None:
@@ -215,7 +215,9 @@ def copy_of_the_tree(place: Path) -> Path:
     return tree
 
 
-def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short: bool) -> bool:
+def verify(
+    bare: BareDebian, situation: Situation, tree: Path, log: Path, *, is_short: bool
+) -> bool:
     """Run the commands in a container and print the result. Return whether they succeeded."""
     if tree.stat().st_uid != situation.user_id:
         # A virtual environment contains its absolute path, which differs between root and the user.
@@ -305,7 +307,7 @@ def main() -> int:
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")
     began = time.monotonic()
-    bare = Bare(options.release)
+    bare = BareDebian(options.release)
     prepare(bare)
     situations = [each for each in SITUATIONS if options.all or not each.is_optional]
     if options.only:

@@ -2,9 +2,10 @@
 
 Fails if the proportional set size (PSS, see proc(5)) is more than `GROWTH_MAX` above the baseline.
 In CI, also fails if there is no baseline for this architecture and version of Python.
-The memory hardly depends on how busy the machine is. The number of wake-ups does, and differs by a
-third from one minute to the next. Therefore it is printed, but not compared. Needs root and the
-package that `make onedir` builds. The daemon runs in a network namespace that has only loopback.
+The memory hardly depends on how busy the machine is. The number of wake-ups is printed, but not
+compared: it depends on how busy the machine is, and differs by a third from one minute to the next.
+Needs root and the package that `make onedir` builds. The daemon runs in a network namespace that
+has only loopback.
 
 Usage: python -m tests.packaging.verify_idle [--record]
 """

@@ -113,7 +113,7 @@ def make_root(place: Path) -> Path:
             shutil.copytree(file.parent, libraries / name)
         else:
             shutil.copy(file, libraries)
-    (site_packages,) = root.glob("opt/package-venv/lib/python3.*/site-package")
+    (site_packages,) = root.glob("opt/package-venv/lib/python3.*/site-packages")
     # The tests start Python with -I, which ignores PYTHONPATH.
     (site_packages / "checkout.pth").write_text("/checkout\n")
     run("dpkg-deb", "--extract", package(), root)

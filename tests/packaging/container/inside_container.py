@@ -239,6 +239,6 @@ STEPS: Final[tuple[tuple[str, Callable[[User], None]], ...]] = (
     ("an agent enrolls and reports; the container stops despite an open stream, and starts again",
      enroll_and_report),
     ("a new container on the same volume has the same devices", keep_the_volume),
-    ("backup", back_up),
+    ("the documented commands back up the database", back_up),
     ("a stop during the start ends the container", stop_while_it_starts),
 )  # fmt: skip

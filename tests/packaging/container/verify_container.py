@@ -69,12 +69,12 @@ def copy_checkout(place: Path) -> None:
 def control_group() -> Iterator[Path]:
     """Yield a new control group. At the end it must have no processes."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
-        _, point, kind, *_ = line.split()
+        _, mount_point, kind, *_ = line.split()
         if kind == "cgroup2":
             break
     else:
         raise SystemExit("this machine has no control groups of version 2")
-    group = Path(point) / f"venue-control-test-{os.getpid()}"
+    group = Path(mount_point) / f"venue-control-test-{os.getpid()}"
     group.mkdir()
     try:
         yield group

@@ -38,10 +38,12 @@ def test_release_file_has_the_hash_of_each_index_and_never_expires_by_default() 
 def test_an_index_has_a_later_date_than_the_published_one(tmp_path: Path) -> None:
     """If two indices had the same date, apt would accept the older one again from an attacker."""
     publish = packaging_script("apt/publish.py")
-    later = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(days=1)
-    (tmp_path / "Release").write_text(publish.release_text({}, ["amd64"], later))
-    assert publish.next_date(tmp_path / "Release") == later + datetime.timedelta(seconds=1)
-    assert publish.next_date(tmp_path / "none") < later
+    now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    published_date = now + datetime.timedelta(days=1)
+    (tmp_path / "Release").write_text(publish.release_text({}, ["amd64"], published_date))
+    next_date = publish.next_date(tmp_path / "Release")
+    assert next_date == published_date + datetime.timedelta(seconds=1)
+    assert publish.next_date(tmp_path / "none") < published_date
 
 
 def test_documented_origin_and_suite_are_those_of_the_release_file() -> None:
@@ -107,7 +109,7 @@ def test_readme_and_install_guide_have_the_same_two_commands() -> None:
     [("1.0.0", "1.0.0"), ("1.0.0rc1", "1.0.0~rc1"), ("1.0.0-beta", "1.0.0~beta"),
      ("1.0.dev3", "1.0~dev3")],
 )  # fmt: skip
-def test_prerelease_sorts_before_the_release_in_rpm(version: str, expected: str) -> None:
+def test_rpm_version_marks_a_prerelease_with_a_tilde(version: str, expected: str) -> None:
     assert packaging_script("rpm/build_rpm.py").rpm_version(version) == expected
 
 

@@ -84,6 +84,7 @@ def vulnerability(package: str, *names: str) -> Vulnerability:
 def test_a_vulnerability_that_does_not_apply_is_listed_but_not_counted() -> None:
     vulnerabilities = [
         vulnerability("aiohttp", "PYSEC-2022-43059"),
+        # The statement about this CVE is about aiohttp only.
         vulnerability("h11", "CVE-2022-33124"),
     ]
     lines, count = report_lines(vulnerabilities, vex())

@@ -39,7 +39,7 @@ ADMINISTRATOR_HOME: Final = Path("/root")
 NAME: Final = "localhost"
 """The host name of the service in the documented commands."""
 PASSWORD: Final = "correct horse battery"
-ELSEWHERE: Final = Path("/opt/venue-control")
+UNPACKAGED_PROGRAM: Final = Path("/opt/venue-control")
 """The directory of the program in the test without the package."""
 WATCHDOG_S: Final = 5
 SHORT_WATCHDOG: Final = f"[Service]\nWatchdogSec={WATCHDOG_S}\nTimeoutAbortSec=2\n"
@@ -433,12 +433,12 @@ class Verification:
     def install_without_the_package(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             run("dpkg-deb", "-x", str(RESULTS / "first.deb"), directory)
-            shutil.move(Path(directory) / "usr/lib/venue-control", ELSEWHERE)
-        os.environ["PATH"] = f"{ELSEWHERE}:{os.environ['PATH']}"
+            shutil.move(Path(directory) / "usr/lib/venue-control", UNPACKAGED_PROGRAM)
+        os.environ["PATH"] = f"{UNPACKAGED_PROGRAM}:{os.environ['PATH']}"
         before = files_of_the_system()
         assert "not installed" in control("service", "status", expect=1)
         output = control("service", "install", "--dry-run", "--", "--keep-reports", "30d")
-        assert f"ExecStart={ELSEWHERE}/venue-control serve @{OPTIONS}" in output, output
+        assert f"ExecStart={UNPACKAGED_PROGRAM}/venue-control serve @{OPTIONS}" in output, output
         assert files_of_the_system() == before, "a dry run must write nothing"
         mask = Path(f"/etc/systemd/system/{UNIT}")
         mask.symlink_to("/dev/null")

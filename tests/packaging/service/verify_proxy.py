@@ -42,7 +42,7 @@ WITHIN_S = 600
 SLOW_BODIES = 100
 DATABASE_FILES_MAX = 30
 """Maximum number of files that the service opens for its database during a test."""
-PAST_THE_TIMEOUT = round(2 * SHORT_TIMEOUT_S / COMMENT_EVERY_S)
+COMMENTS_IN_TWO_TIMEOUTS = round(2 * SHORT_TIMEOUT_S / COMMENT_EVERY_S)
 """Number of comments that a stream carries in twice the proxy's time-out."""
 OPERATION = "/api/public/v1/remoteControl/{}"
 
@@ -178,9 +178,9 @@ async def test_a_stream_outlives_the_proxys_timeout(kind: str, tmp_path: Path) -
         async with front.client() as http, stream_of_commands(front, http) as lines:
             async for line in lines:
                 comments += line.startswith(":")
-                if comments > PAST_THE_TIMEOUT:
+                if comments > COMMENTS_IN_TWO_TIMEOUTS:
                     break
-    assert comments > PAST_THE_TIMEOUT, "the proxy has ended the stream"
+    assert comments > COMMENTS_IN_TWO_TIMEOUTS, "the proxy has ended the stream"
 
 
 async def test_the_proxy_passes_bodies_up_to_the_limit_of_the_service(front: Front) -> None:

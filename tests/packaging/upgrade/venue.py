@@ -25,7 +25,9 @@ UNAVAILABLE: Final = Reply(503, b"{}", headers={"Retry-After": "1"})
 
 @dataclass
 class Venue:
-    """``request_ids`` has the ids of all requests so far. ``identity`` is the hash of the agent's
+    """A machine with an enrolled agent, and its service.
+
+    ``request_ids`` has the ids of all requests so far. ``identity`` is the hash of the agent's
     identity file at the enrollment.
     """
 
@@ -102,7 +104,7 @@ class Venue:
         await self.until(lambda: self.status("outbox_reports") == 0)
 
     def faults(self) -> list[str]:
-        """Return what was lost or doubled, and whether the device has changed."""
+        """Return a text for each lost or doubled report, and for each change of the device."""
         reports = [report["requestId"] for report in self.service.reports]
         faults = [f"{each}: {reports.count(each)} reports" for each in self.request_ids
                   if reports.count(each) != 1]  # fmt: skip

@@ -37,8 +37,8 @@ def hold_the_desktop() -> None:
     Wine's desktop is a process. It inherits the Unix file descriptors of the first program that
     uses it, and runs longer than that program. A reader of the program's stderr would therefore
     wait until the desktop ends. To prevent this, this command runs before the tested programs. The
-    desktop then inherits the descriptors of this command, of whose output the caller reads only the
-    first line.
+    desktop then inherits the descriptors of this command. The caller reads only the first line of
+    its output.
     """
     if sys.platform == "win32":
         print(ctypes.windll.user32.GetDesktopWindow(), flush=True)

@@ -27,10 +27,10 @@ from tests.packaging.wine.windows_checks import (
     Step,
     print_ok,
 )
-from tests.packaging.wine.wine_world import WORLD, Wine, windows
+from tests.packaging.wine.wine import CACHE, Wine, windows
 from tests.paths import ROOT
 
-ONEDIR: Final = WORLD / "onedir/venue-agent"
+ONEDIR: Final = CACHE / "onedir/venue-agent"
 SETUP_LOG: Final = r"C:\windows\logs\venue-agent-setup.log"
 ENTRIES_KEY: Final = r"HKLM\Software\Microsoft\Windows\CurrentVersion\Uninstall"
 HELP_URL: Final = "https://agent.example/help"

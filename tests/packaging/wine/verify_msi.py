@@ -4,7 +4,7 @@ Builds the program with PyInstaller as `verify_wine` does, unless it already exi
 a short form runs: it installs the package with a configuration, waits for the first report, and
 uninstalls the package.
 
-Needs the Debian packages of `wine_world.PACKAGES` and of `PACKAGES` in this module. The first run
+Needs the Debian packages of `wine.PACKAGES` and of `PACKAGES` in this module. The first run
 also needs the package index.
 Usage: python -m tests.packaging.wine.verify_msi [--all]
 """
@@ -22,16 +22,16 @@ from tests.packaging.local_service import local_service
 from tests.packaging.wine.msi_checks import MsiChecks
 from tests.packaging.wine.windows_checks import print_ok
 from tests.packaging.wine.windows_package import build_package
-from tests.packaging.wine.wine_world import WORLD, Wine, fresh_wine, prepare, run_isolated
+from tests.packaging.wine.wine import CACHE, Wine, fresh_wine, prepare, run_isolated
 
 PACKAGES: Final = ("wixl", "msitools", "osslsigncode")
-PREFIX: Final = WORLD / "msi-prefix"
+PREFIX: Final = CACHE / "msi-prefix"
 
 
 def verify(wine: Wine, *, is_short: bool) -> None:
     """Run the checks with the program of this source tree."""
     build_package(wine)
-    work = WORLD / "msi"
+    work = CACHE / "msi"
     with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
         MsiChecks(wine, service, None, work, is_short=is_short).run()
 

@@ -7,7 +7,7 @@ The default is a short form: of the steps with the source tree, it omits those t
 with the packaged service. Both forms run the packaged service, because most Windows-specific code
 belongs to the service.
 
-Needs the Debian packages of `wine_world.PACKAGES`. The first run also needs the package index.
+Needs the Debian packages of `wine.PACKAGES`. The first run also needs the package index.
 Usage: python -m tests.packaging.wine.verify_wine [--all] [--keep DIR]
 """
 
@@ -23,12 +23,12 @@ from tests.packaging.local_service import local_service
 from tests.packaging.wine.msi_checks import MsiChecks
 from tests.packaging.wine.windows_checks import PROGRAMS, PackageChecks, SourceChecks, print_ok
 from tests.packaging.wine.windows_package import build_package
-from tests.packaging.wine.wine_world import WORLD, Wine, fresh_wine, prepare, run_isolated
+from tests.packaging.wine.wine import CACHE, Wine, fresh_wine, prepare, run_isolated
 
 
 def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
-    """Run all checks. The checks of the source tree, of the zip and of the MSI package get a
-    reference service each, so that they find no devices of other checks in it.
+    """Run all checks. The checks of the source tree, of the zip and of the MSI package each use a
+    new reference service, which has no devices of the other checks.
     """
     with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
         SourceChecks(wine, service, keep, is_short=is_short).run()
@@ -38,7 +38,7 @@ def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
         PackageChecks(wine, service, keep, package).run()
     shutil.rmtree(wine.path(rf"{PROGRAMS}\venue-agent"))
     with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
-        MsiChecks(wine, service, keep, WORLD / "msi", is_short=True).run()
+        MsiChecks(wine, service, keep, CACHE / "msi", is_short=True).run()
 
 
 def main() -> int:
@@ -55,8 +55,8 @@ def main() -> int:
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    shutil.rmtree(WORLD / "prefix", ignore_errors=True)
-    with fresh_wine(WORLD / "prefix") as wine:
+    shutil.rmtree(CACHE / "prefix", ignore_errors=True)
+    with fresh_wine(CACHE / "prefix") as wine:
         print_ok(f"a new Windows in {time.monotonic() - began:.1f} s")
         verify(wine, options.keep, is_short=not options.all)
     sys.stdout.write(json.dumps({"seconds": round(time.monotonic() - began, 1)}) + "\n")

