@@ -32,7 +32,7 @@ async function setUp(hooks) {
     hooks.refresh();
     return () => showCodes(recoveryCodes);
   }, hooks.sessionEnded);
-  const field = document.querySelector("#form .asked");
+  const field = document.querySelector("#form .form-field");
   field.before(
     element("img", { src: qrCode, alt: "QR code of the key below", class: "qr", width: 200, height: 200 }),
     element("p", {}, "Key: ", element("code", { id: "factor-key" }, secret)),
