@@ -15,7 +15,7 @@ export function showSecondFactor(factor, hooks) {
     element("div", { class: "actions" }, button("set-up-factor", "Set up", () => hooks.attempt(() => setUp(hooks)))));
   return element("div", {},
     element("p", {}, pill("good", "on"), ` ${plural(factor.recoveryCodesLeft, "recovery code")} left`),
-    factor.isRequired ? element("p", { class: "sub" }, "Your organization requires it.") : null,
+    factor.isRequired ? element("p", { class: "sub" }, "Your organization requires a second factor.") : null,
     element("div", { class: "actions" },
       button("new-codes", "New recovery codes", () => newCodes(hooks)),
       factor.isRequired ? null : button("remove-factor", "Remove", () => removeFactor(hooks), "danger")));
