@@ -287,8 +287,8 @@ DEFECTS: Final = (
     Defect(
         "OAuth", "tokens are issued without the verifier of PKCE",
         "controlplane/accounts/oauth/authorization_server.py",
-        "self.register_grant(CodeGrant, [S256(required=True), Resource()])",
-        "self.register_grant(CodeGrant, [Resource()])",
+        "self.register_grant(CodeGrant, [S256(required=True), ResourceCheck()])",
+        "self.register_grant(CodeGrant, [ResourceCheck()])",
         "tests/unit/controlplane/accounts/oauth/test_codes.py",
     ),
     Defect(

@@ -18,7 +18,7 @@ from controlplane.storage.tables import Device, Report
 ActiveDevices = dict[tuple[str, Rule], frozenset[int]]
 """The row keys of devices (``Device.position``), by organization id and rule."""
 Reader = Callable[[Session, str, Rule, datetime], Iterable[int]]
-"""Takes an organization id, a rule and the present time.
+"""Takes a database session, an organization id, a rule and the present time.
 
 Returns the row keys of the organization's devices for which the condition of the rule is active.
 """
@@ -91,7 +91,7 @@ def _without_report(
 
 
 def _select_bound(organization_id: str, rule: Rule) -> Select[int]:
-    """Select the devices in the scope of a rule, without revoked devices."""
+    """Return the query for the devices in the scope of a rule, without revoked devices."""
     query = select(Device.position).where(
         Device.organization_id == organization_id, Device.revoked_at.is_(None)
     )

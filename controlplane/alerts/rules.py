@@ -7,9 +7,9 @@ location. Each evaluation finds a condition active, inactive or unknown.
    If an evaluation finds the condition unknown before its alert has fired, the condition begins
    again at the next evaluation that finds it active.
 2. An alert *fires* when all evaluations during ``fire_after`` have found the condition active.
-3. A firing alert *resolves* once the condition has been inactive for ``resolve_after``. An
-   evaluation that finds the condition active restarts this time. An evaluation that finds it
-   unknown does not restart it.
+3. A firing alert *resolves* once the condition has been inactive for ``resolve_after``. This time
+   starts again after an evaluation that finds the condition active, but not after one that finds
+   the condition unknown.
 4. A condition *changes* when it becomes active or inactive. Evaluations that find it unknown are
    ignored here. At the fourth change within an hour, the condition is *flapping*, and an alert
    about the flapping fires. This alert resolves when the last change is an hour old. While a

@@ -17,8 +17,8 @@ const round = (value) => Math.round(value * 10) / 10;
 const text = (x, y, content, anchor = "start", kind = "") =>
   shape("text", { x: round(x), y: round(y), "text-anchor": anchor, ...(kind && { class: kind }) }, content);
 const widthOf = (content) => content.length * LETTER;
-const shorten = (content, room) => {
-  const lengthMax = Math.max(3, Math.floor(room / LETTER));
+const shorten = (content, widthMax) => {
+  const lengthMax = Math.max(3, Math.floor(widthMax / LETTER));
   return content.length <= lengthMax ? content : `${content.slice(0, lengthMax - 1).trimEnd()}…`;
 };
 

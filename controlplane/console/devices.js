@@ -78,7 +78,7 @@ function build(view, actions) {
       field("version", "Version", select("version"))),
     element("div", { class: "actions", id: "bulk-actions" },
       element("button", { id: "request-selected", type: "button", class: "primary" }, "Request reports from selected"),
-      element("button", { id: "request-found", type: "button" }, "Request reports from all"),
+      element("button", { id: "request-all", type: "button" }, "Request reports from all"),
       element("span", { class: "spread" }),
       element("button", { id: "save-csv", type: "button" }, "Save CSV"),
       element("button", { id: "save-json", type: "button" }, "Save JSON")),
@@ -91,7 +91,7 @@ function build(view, actions) {
     ({
       more: actions.more,
       "request-selected": () => openRequestDialog([...selected].map(([id, row]) => data.rows.find((each) => each.device.instanceId === id) || row), {}),
-      "request-found": () => openRequestDialog(null, data.filters, data.requestable),
+      "request-all": () => openRequestDialog(null, data.filters, data.requestable),
       "save-csv": () => save("csv"),
       "save-json": () => save("json"),
     })[event.target.closest("button")?.id]?.();
@@ -130,11 +130,11 @@ function fillOptions(select, name, { summary, filters }) {
 }
 
 function updateActions({ rows, canWrite, requestable }) {
-  byId("request-selected").hidden = byId("request-found").hidden = !canWrite;
+  byId("request-selected").hidden = byId("request-all").hidden = !canWrite;
   byId("request-selected").disabled = !selected.size;
   byId("request-selected").textContent = selected.size ? `Request reports from ${selected.size} selected` : "Request reports from selected";
-  byId("request-found").disabled = !requestable;
-  byId("request-found").textContent = requestAllText(requestable);
+  byId("request-all").disabled = !requestable;
+  byId("request-all").textContent = requestAllText(requestable);
   const all = byId("choose-all");
   if (all) all.checked = rows.every((row) => row.state === "revoked" || selected.has(row.device.instanceId));
 }

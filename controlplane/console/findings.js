@@ -41,7 +41,7 @@ export function showFindings(data, view, actions) {
   }
   if (byId("findings-search") !== document.activeElement) byId("findings-search").value = filters.search || "";
   byId("findings-new").checked = Boolean(filters.isNew);
-  replace(byId("finding-rows"), unknown(counts),
+  replace(byId("finding-rows"), unknownNote(counts),
     ...(list ? entries(data) : overview(data)),
     element("p", { class: "zone" }, `The findings are from the newest reports of the last 7 days. Days of the trend end at midnight UTC. Times are in the time zone of this browser, ${browserZone()}.`));
 }
@@ -71,8 +71,7 @@ function currentFilters() {
   return { ...Object.fromEntries(filters), ...(byId("findings-new").checked && { isNew: "true" }) };
 }
 
-
-const unknown = ({ unknownCount }) => unknownCount
+const unknownNote = ({ unknownCount }) => unknownCount
   ? element("p", { class: "note", id: "findings-unknown" }, pill("unknown"), ` ${plural(unknownCount, "device")} without a recent report that could contain these findings.`) : null;
 // The service returns addresses such as /#/findings. The slash at the start is removed.
 const link = (address, ...children) => element("a", { href: address.slice(1) }, ...children);

@@ -3,7 +3,7 @@
 import { openDialog } from "./dialogs.js";
 import { byId, element, replace } from "./elements.js";
 
-// After the last key in a search field, the filters are applied after this time.
+// The filters are applied this long after the last key in a search field.
 const TYPING_MS = 250;
 
 // Calls `apply` after each change of the filters in a form.
@@ -16,7 +16,7 @@ export function onFilterInput(form, search, apply) {
   });
 }
 
-// Sets the choices and the value of a filter, unless it has the focus. If the value is no choice, it is added to them.
+// Sets the choices and the value of a filter, unless it has the focus. A value that is not among the choices is added.
 export function fillSelect(select, choices, selectedValue = "") {
   if (select === document.activeElement) return;
   const all = choices.some(([value]) => value === selectedValue) ? choices : [...choices, [selectedValue, selectedValue]];
@@ -84,7 +84,7 @@ export function fieldOf({ name, label, type = "text", value = "", options, hint,
   if (options) field = element("select", attributes, ...options.map(([each, word]) => element("option", { value: each, selected: each === value }, word)));
   else if (type === "lines") field = element("textarea", { rows: 2, spellcheck: "false", ...attributes }, value);
   else field = element("input", { type, value, ...attributes });
-  return element("div", { class: "asked" },
+  return element("div", { class: "form-field" },
     element("label", { for: id }, label), field, suggest ? suggestions(field, suggest) : null,
     hint ? element("p", { class: "sub", id: `${id}-hint` }, hint) : null);
 }
@@ -105,7 +105,7 @@ function suggestions(field, suggest) {
 }
 
 function choices(id, { name, label, value, options, hint }) {
-  return element("fieldset", { class: "asked choices", id, "aria-describedby": `${id}-hint` },
+  return element("fieldset", { class: "form-field choices", id, "aria-describedby": `${id}-hint` },
     element("legend", {}, label),
     element("div", { class: "scroll", tabindex: options.length > 5 ? "0" : null }, ...options.map(([each, word]) => element("label", {},
       element("input", { type: "checkbox", name, value: each, checked: value.includes(each) }), ` ${word}`))),

@@ -12,9 +12,9 @@ export const codeOfInvitation = () => location.hash.match(/^#\/join\/([\w-]+)$/)
 export async function showJoining(invitationCode) {
   const { email, organization, role } = await authenticate("invitation", { code: invitationCode });
   currentCode = invitationCode;
-  byId("join-what").textContent = `You are invited to join ${organization} as ${role}.`;
+  byId("join-description").textContent = `You are invited to join ${organization} as ${role}.`;
   byId("join-email").value = email;
-  byId("person-form").hidden = byId("sign-in-form").hidden = true;
+  byId("password-form").hidden = byId("key-form").hidden = true;
   byId("join-form").hidden = byId("sign-in").hidden = false;
   byId("join-name").focus();
 }

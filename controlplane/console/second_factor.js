@@ -15,7 +15,7 @@ export function showSecondFactor(factor, hooks) {
     element("div", { class: "actions" }, button("set-up-factor", "Set up", () => hooks.attempt(() => setUp(hooks)))));
   return element("div", {},
     element("p", {}, pill("good", "on"), ` ${plural(factor.recoveryCodesLeft, "recovery code")} left`),
-    factor.isRequired ? element("p", { class: "sub" }, "Your organization requires it.") : null,
+    factor.isRequired ? element("p", { class: "sub" }, "Your organization requires a second factor.") : null,
     element("div", { class: "actions" },
       button("new-codes", "New recovery codes", () => newCodes(hooks)),
       factor.isRequired ? null : button("remove-factor", "Remove", () => removeFactor(hooks), "danger")));
@@ -32,7 +32,7 @@ async function setUp(hooks) {
     hooks.refresh();
     return () => showCodes(recoveryCodes);
   }, hooks.sessionEnded);
-  const field = document.querySelector("#form .asked");
+  const field = document.querySelector("#form .form-field");
   field.before(
     element("img", { src: qrCode, alt: "QR code of the key below", class: "qr", width: 200, height: 200 }),
     element("p", {}, "Key: ", element("code", { id: "factor-key" }, secret)),

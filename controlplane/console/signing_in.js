@@ -45,15 +45,15 @@ export function showAccount() {
 export const accessEndedMessage = (keyMessage) => hasKey() ? keyMessage : "Your session has ended. Sign in again.";
 
 export function showSignIn(problem) {
-  const wasKey = hasKey();
+  const hadKey = hasKey();
   forgetKey();
   ownProfile = null;
   byId("account").open = false;
   byId("sign-in").hidden = false;
   showProviders();
-  if (wasKey || !byId("join-form").hidden) showForm(wasKey ? "key" : "person");
+  if (hadKey || !byId("join-form").hidden) showForm(hadKey ? "key" : "password");
   byId("sign-in-problem").textContent = problem;
-  byId(byId("person-form").hidden ? "key" : "email").focus();
+  byId(byId("password-form").hidden ? "key" : "email").focus();
 }
 
 // If the providers cannot be read, users can still sign in with a password.
@@ -64,28 +64,29 @@ async function showProviders() {
     element("a", { class: "button", href: path }, `Sign in with ${label}`))));
 }
 
-function showForm(way) {
+// `credential` is "key" or "password".
+function showForm(credential) {
   byId("join-form").hidden = true;
-  byId("person-form").hidden = way === "key";
-  byId("sign-in-form").hidden = way !== "key";
+  byId("password-form").hidden = credential === "key";
+  byId("key-form").hidden = credential !== "key";
   byId("sign-in-problem").textContent = "";
 }
 
 // `onSignIn` is called after sign-in, `onSignOut` after sign-out.
 export function prepareSignIn(onSignIn, onSignOut) {
-  for (const [button, way, field] of [["use-key", "key", "key"], ["use-person", "person", "email"]]) {
+  for (const [button, credential, field] of [["use-key", "key", "key"], ["use-password", "password", "email"]]) {
     byId(button).addEventListener("click", () => {
-      showForm(way);
+      showForm(credential);
       byId(field).focus();
     });
   }
-  byId("sign-in-form").addEventListener("submit", (event) => {
+  byId("key-form").addEventListener("submit", (event) => {
     event.preventDefault();
     keepKey(byId("key").value.trim());
     byId("key").value = "";
     onSignIn();
   });
-  byId("person-form").addEventListener("submit", async (event) => {
+  byId("password-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     await signIn(onSignIn);
   });
@@ -98,7 +99,7 @@ export function prepareSignIn(onSignIn, onSignOut) {
 }
 
 async function signIn(onSignIn) {
-  const button = byId("person-sign-in");
+  const button = byId("password-sign-in");
   button.disabled = true;
   byId("sign-in-problem").textContent = "";
   try {

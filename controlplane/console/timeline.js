@@ -42,7 +42,7 @@ function drawing(cells, names, label, onPoint, marksOf) {
       shape("title", {}, `${names[index]}: ${describe(cell)}`),
       shape("rect", { class: "unknown", width: WIDTH, height: HEIGHT }), ...stack(cell, lengthS), ...marksOf(cell)));
   });
-  const box = element("div", { class: "drawn" }, svg);
+  const box = element("div", { class: "drawing" }, svg);
   if (onPoint) box.addEventListener("pointerover", (event) => {
     const index = event.target.closest("g")?.dataset.index;
     if (index !== undefined) onPoint(Number(index));

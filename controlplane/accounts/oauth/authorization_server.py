@@ -151,7 +151,7 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         self.session = session
         self.now = now
         self.issuer = issuer
-        self.register_grant(CodeGrant, [S256(required=True), Resource()])
+        self.register_grant(CodeGrant, [S256(required=True), ResourceCheck()])
         self.register_grant(RefreshGrant)
         self.register_endpoint(Revocation)
         self.register_endpoint(Registration)
@@ -293,7 +293,7 @@ class S256(CodeChallenge):  # type: ignore[misc]
         super().validate_code_challenge(grant, redirect_uri)
 
 
-class Resource:
+class ResourceCheck:
     """Refuses requests for a resource that does not belong to this service (RFC 8707)."""
 
     def __call__(self, grant: CodeGrant) -> None:
@@ -318,6 +318,8 @@ class Revocation(RevocationEndpoint):  # type: ignore[misc]
 
 
 class Issuer(IssuerParameter):  # type: ignore[misc]
+    """Adds the parameter ``iss`` to authorization responses (RFC 9207)."""
+
     def __init__(self, issuer: str) -> None:
         self._issuer = issuer
 

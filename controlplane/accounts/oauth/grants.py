@@ -39,8 +39,8 @@ GRANTS_MAX: Final = 50
 TOKENS_MAX: Final = 500
 """Maximum number of access tokens, and of refresh tokens, of one grant.
 
-At the limit, a new token replaces the token that expires first. However, if a refresh token was
-already exchanged, a new refresh token replaces that one.
+At the limit, a new token replaces a token of its kind: the one that expires first. Exchanged
+refresh tokens are replaced before unused ones.
 """
 
 
@@ -144,7 +144,7 @@ def add_tokens(
 
 
 def _make_room_for_token(session: Session, grant: OAuthGrant, kind: TokenKind) -> None:
-    # Unused tokens are kept before exchanged ones. Of these, the tokens that expire last are kept.
+    # Unused tokens come before exchanged ones. Among equals, tokens that expire later come first.
     kept_first = (OAuthToken.used_at.is_not(None), OAuthToken.expires_at.desc())
     query = select(OAuthToken.token_hash).where(
         OAuthToken.grant_id == grant.id, OAuthToken.kind == kind

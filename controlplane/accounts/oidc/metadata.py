@@ -53,7 +53,8 @@ def parse_metadata(content: object, issuer: str) -> ProviderMetadata:
     if metadata.issuer != issuer:
         named = metadata.issuer[:ISSUER_MAX]
         raise ProviderUnavailableError(
-            f"the provider's metadata names the issuer {named!r}, but the configuration {issuer!r}"
+            f"the provider's metadata names the issuer {named!r}, but the configuration names"
+            f" {issuer!r}"
         )
     for name in _ENDPOINTS:
         address = getattr(metadata, name)

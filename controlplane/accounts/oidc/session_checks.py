@@ -79,9 +79,9 @@ def confirm(
 
 
 def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> None:
-    """End a session whose user the provider refuses, and the user's OAuth grants.
+    """End a session whose user the provider refuses.
 
-    The user's grants in other organizations remain.
+    The user's OAuth grants in the organization of the session end, too.
     """
     row = session.get(SignInSession, check.session_id, with_for_update=True)
     if row is None:

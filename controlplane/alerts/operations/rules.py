@@ -125,8 +125,8 @@ def _require_access(context: RequestContext, location_id: str | None) -> None:
 
 
 def _note(context: RequestContext, row: AlertRule, detail: str, *, is_set: bool) -> None:
-    where = row.location_id or "all locations"
-    subject = Subject("alert_rule", row.name, where)
+    scope = row.location_id or "all locations"
+    subject = Subject("alert_rule", row.name, scope)
     context.note(Event("alert_rule.set" if is_set else "alert_rule.remove", subject, detail))
 
 

@@ -169,7 +169,7 @@ COMMANDS: Final = (
     ),
     Command(
         "findings", "devices.findings:show",
-        "show how many devices have each finding, or which devices have one",
+        "count the devices that have each finding, or list the devices with one finding",
         (
             positional("rule", "name of a finding, to list the devices that have it", nargs="?"),
             flag("--new", "list the devices with findings that began less than a day ago"),

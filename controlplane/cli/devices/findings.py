@@ -1,4 +1,4 @@
-"""``venue-control findings``: how many devices have each finding, or which devices have one."""
+"""``venue-control findings``: counts of devices by finding, or the devices with one finding."""
 
 import argparse
 from typing import Final
@@ -78,7 +78,7 @@ def _show_counts(options: argparse.Namespace, reply: FindingsReply) -> int:
     from controlplane.cli.screen import tables  # rich is slow to import
 
     tables.print_rows_and_sentences(
-        ("finding", "devices", "unknown", "new", "30 days ago", "what"),
+        ("finding", "devices", "unknown", "new", "30 days ago", "title"),
         [
             (
                 Styled(each.rule, STYLES[each.severity]),
@@ -103,7 +103,7 @@ def _show_devices(options: argparse.Namespace, reply: FindingDevicesReply) -> in
     from controlplane.cli.screen import tables  # rich is slow to import
 
     tables.print_rows_and_sentences(
-        ("finding", "location", "devices", "since", "where"),
+        ("finding", "location", "devices", "since", "detail"),
         [
             (
                 Styled(each.rule, STYLES[each.severity]),

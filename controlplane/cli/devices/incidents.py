@@ -60,14 +60,14 @@ def sentence_of(incident: IncidentRecord) -> str:
     The time is in this machine's time zone. The sentence about an incident of only one device
     contains the title of the cause.
     """
-    where = incident.location_name or incident.location_id
+    location = incident.location_name or incident.location_id
     if incident.loss is None:
         (first, *_) = incident.incidents
-        title = f"{first.name} at {where}: {CAUSE_TITLES[incident.cause].sentence}"
+        title = f"{first.name} at {location}: {CAUSE_TITLES[incident.cause].sentence}"
         return f"{title}: {first.evidence}." if first.evidence else f"{title}."
     devices = f"{incident.device_count} of {counted(incident.observer_count, 'device')}"
     at = f"{incident.began_at.astimezone():%H:%M}"
-    return f"{devices} at {where} {incident.loss} at {at}: {incident.suspect}."
+    return f"{devices} at {location} {incident.loss} at {at}: {incident.suspect}."
 
 
 def _print(incidents: list[IncidentRecord], days: int) -> None:

@@ -1,4 +1,4 @@
-"""The liveness of a device over thirty days, as one line."""
+"""The liveness of a device over thirty days, as a line of characters with a legend."""
 
 from uuid import UUID
 

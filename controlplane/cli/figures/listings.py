@@ -85,8 +85,8 @@ def print_summary(
 def print_heading(summary: FinancialSummary) -> None:
     windows = summary.current.windows
     location_ids = [window.location_id for window in windows]
-    where = location_ids[0] if len(location_ids) == 1 else f"{len(location_ids)} locations"
-    line = f"{where}, {_days(windows)}; before: {_days(summary.previous.windows)}"
+    locations = location_ids[0] if len(location_ids) == 1 else f"{len(location_ids)} locations"
+    line = f"{locations}, {_days(windows)}; before: {_days(summary.previous.windows)}"
     console().print(text_of(line), soft_wrap=is_piped())
 
 

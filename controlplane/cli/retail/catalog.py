@@ -174,7 +174,7 @@ def _print_list(
 
 
 def _find_good(client: RetailClient, text: str) -> Good:
-    """Return the good whose id is, or starts with, ``text``. Raises CommandError."""
+    """Return the good whose id is ``text`` or starts with it. Raises CommandError."""
     hint = "`venue-control catalog goods` lists the goods."
     try:
         return client.good(UUID(text))

@@ -9,7 +9,7 @@ CONFIRM_ABOVE = 20
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask the user to confirm. If ``is_sure``, no confirmation is needed, and nothing is asked.
+    """Ask the user to confirm, unless ``is_sure``.
 
     Raises:
         UsageError: there is no terminal.

@@ -19,8 +19,10 @@ _SPINNER_WIDTH: Final = 4
 
 
 class Progress:
-    """A context manager. On a terminal, ``show`` updates the progress line. ``write_line``
-    always prints a line. ``log`` prints a line only if stderr is not a terminal.
+    """Shows the progress of a command. Use it in a ``with`` statement.
+
+    On a terminal, ``show`` updates the progress line. ``write_line`` always prints a line. ``log``
+    prints a line only if stderr is not a terminal.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:

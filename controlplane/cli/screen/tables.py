@@ -29,7 +29,7 @@ FREE_TEXT = frozenset(
     {
         "location", "locations", "name", "device", "headline",
         "organization", "till", "tax", "within", "codes", "detail", "printer", "reason",
-        "interruption",
+        "interruption", "title", "channel", "requested by", "hours",
     }
 )  # fmt: skip
 """Headings of columns in which long text is wrapped."""

@@ -47,7 +47,7 @@ KEY_NAME: Final = "first key"
 
 @dataclass(frozen=True, slots=True)
 class SetupState:
-    """What an organization already has of the parts that `setup` creates.
+    """The parts that `setup` creates and that an organization already has.
 
     Attributes:
         name: the name of the organization, or None if it has none.
@@ -68,7 +68,7 @@ class SetupState:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is created. None, or an empty text, means that this part exists already.
+    """The parts to create. None or an empty text means that the part exists already.
 
     Attributes:
         organization: the name of the organization.

@@ -32,7 +32,7 @@ _TLS_ALERT = b"\x15\x03\x01\x00\x02\x02\x28"  # fatal, handshake_failure (RFC 84
 
 
 class TapLan:
-    """Reads the frames that the machine sends, and replies in the name of the simulated hosts.
+    """Reads the frames that the machine sends, and replies as the simulated hosts.
 
     Each reply is sent after the delay of its host. The tests extend this class with counters, proxy
     ARP and filtered multicast.

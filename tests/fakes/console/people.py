@@ -112,9 +112,9 @@ async def fill(page: Page, **values: str) -> None:
 
 
 async def sign_in(page: Page, email: str, password: str) -> None:
-    await page.until("!document.getElementById('person-form').hidden")
+    await page.until("!document.getElementById('password-form').hidden")
     await fill(page, email=email, password=password)
-    await page.click("#person-sign-in")
+    await page.click("#password-sign-in")
 
 
 async def _sign_in_after_a_wrong_password(page: Page, results: dict[str, Any], url: str) -> None:
@@ -126,7 +126,7 @@ async def _sign_in_after_a_wrong_password(page: Page, results: dict[str, Any], u
     await page.type("wrong password")
     await page.press("Enter")
     results["refused"] = await page.until(PROBLEM)
-    await page.until("!document.getElementById('person-sign-in').disabled")
+    await page.until("!document.getElementById('password-sign-in').disabled")
     # The wrong password is selected, so the new input replaces it.
     await page.type(PASSWORD)
     await page.press("Enter")
@@ -210,7 +210,7 @@ async def _invite(page: Page, results: dict[str, Any]) -> str:
 async def _join(page: Page, results: dict[str, Any], link: str) -> None:
     await page.open("about:blank")
     await page.open(link)
-    results["join"] = await page.until("document.getElementById('join-what').textContent")
+    results["join"] = await page.until("document.getElementById('join-description').textContent")
     await fill(page, join_name="Bob", join_password=BOBS_PASSWORD)
     await page.check_view("join")
     await page.click("#join")

@@ -234,7 +234,7 @@ async def request_many(page: Page, results: dict[str, Any], bar: SimulatedDevice
     results["arrived"] = await page.until(f"({RESULTS})[0].includes('Kitchen') && {RESULTS}")
     await page.check_view("request-arrived")
     await page.click("#request-close")
-    results["all button"] = await page.run("document.getElementById('request-found').textContent")
+    results["all button"] = await page.run("document.getElementById('request-all').textContent")
 
 
 async def show_printers(page: Page, results: dict[str, Any]) -> None:

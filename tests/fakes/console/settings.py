@@ -133,7 +133,7 @@ async def _invite(page: Page, results: dict[str, Any]) -> None:
     results["invited"] = await page.until("document.getElementById('invited')?.innerText")
     await page.open("about:blank")
     await page.open(link)
-    await page.until("document.getElementById('join-what').textContent")
+    await page.until("document.getElementById('join-description').textContent")
     await fill(page, join_name="Bob", join_password="short")
     await page.click("#join")
     results["short password"] = await page.until(

@@ -94,7 +94,7 @@ async def use_the_console(page: Page, shell: Shell) -> None:
     with step("sign in at the console"):
         await page.open(URL)
         await fill(page, email=EMAIL, password=PASSWORD)
-        await page.click("#person-sign-in")
+        await page.click("#password-sign-in")
         await page.until("document.getElementById('create-command')")
     with step("create the command for the device"):
         await page.click("#create-command")

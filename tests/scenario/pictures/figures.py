@@ -27,7 +27,7 @@ def figures_console(file: Path, tab: Browser) -> Iterator[None]:
         tab.open(f"http://127.0.0.1:{server.port}/", "document.activeElement.id === 'email'")
         tab.value(f"document.getElementById('key').value = {json.dumps(key)}")
         tab.value(f"location.hash = {json.dumps(FRAGMENT)}")
-        tab.value("document.getElementById('sign-in-form').requestSubmit()")
+        tab.value("document.getElementById('key-form').requestSubmit()")
         tab.wait("document.querySelector('svg.heat')")
         yield
 

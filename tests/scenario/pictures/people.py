@@ -37,7 +37,7 @@ def audit_console(file: Path, tab: Browser) -> Iterator[None]:
         tab.open(f"http://127.0.0.1:{server.port}/", "document.activeElement.id === 'email'")
         for field, value in (("email", ADA), ("password", PASSWORD)):
             tab.value(f"document.getElementById('{field}').value = {json.dumps(value)}")
-        tab.value("document.getElementById('person-form').requestSubmit()")
+        tab.value("document.getElementById('password-form').requestSubmit()")
         tab.wait("!document.getElementById('account').hidden")
         tab.value("location.hash = '#/audit'")
         tab.wait("document.querySelectorAll('.log li').length > 4")

@@ -115,6 +115,16 @@ def test_a_table_is_folded_only_if_it_is_wider_than_the_terminal(
         assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == lines
 
 
+def test_long_hours_of_support_are_wrapped_and_not_cut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    hours = "Monday to Friday 09:00 to 18:00, Saturday and Sunday 10:00 to 16:00, but no holidays"
+    print_rows(("kind", "address", "hours"), [("phone", "+97141234567", hours)], "")
+    words = capsys.readouterr().out.split()
+    assert {"phone", "+97141234567", *hours.split()} <= set(words)
+
+
 def test_numbers_are_aligned_to_the_right_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from controlplane.cli.devices import fleet
 from controlplane.cli.main import main
+from controlplane.cli.screen.tables import WIDE
 from controlplane.devices.findings.records import (
     FindingDevice,
     FindingDevicesReply,
@@ -95,6 +96,25 @@ def test_devices_of_a_finding_are_printed_by_location(
     assert "Harbour" in output
     assert "=1+1, bar: … has moved." in output
     assert requests[0].rule == "printer-moved"
+
+
+@pytest.mark.parametrize("words", [(), ("printer-moved",)])
+def test_long_sentences_are_wrapped_on_a_wide_terminal(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    title = "… has moved to another address, as its announcements show. " * 3 + "The last word."
+    counts = COUNTS.findings[0].model_copy(update={"title": title})
+    entry = LIST.entries[0].model_copy(update={"title": title})
+    monkeypatch.setattr(
+        fleet, "findings", lambda *_: COUNTS.model_copy(update={"findings": (counts,)})
+    )
+    monkeypatch.setattr(
+        fleet, "finding_devices", lambda *_: LIST.model_copy(update={"entries": (entry,)})
+    )
+    monkeypatch.setenv("COLUMNS", str(WIDE))
+    output = " ".join(run_command(capsys, *words).split())
+    assert "printer-moved" in output
+    assert "The last word." in output
 
 
 @pytest.mark.parametrize(
