@@ -27,7 +27,7 @@ from tests.lab.tap.plan import load_plan
 CONTROL_VARIABLE = "TAP_LAN_CONTROL"
 HARMED = 70
 """The exit code if the LAN received forbidden traffic."""
-_PLAY = b"play "
+_CHANGE_PLAN = b"change-plan "
 
 
 def read_counters() -> LanCounters:
@@ -42,7 +42,7 @@ def reset_counters() -> None:
 
 def change_plan(path: Path) -> None:
     """Replace the hosts of the LAN in which this process runs."""
-    _call(_PLAY + bytes(path))
+    _call(_CHANGE_PLAN + bytes(path))
 
 
 def _call(command: bytes) -> bytes:
@@ -75,7 +75,7 @@ def start_liar(plan_path: Path, packets: int, tap_fd: int) -> subprocess.Popen[b
     return liar
 
 
-def play(
+def simulate(
     lan: CountedLan,
     control: socket.socket,
     child: subprocess.Popen[bytes],
@@ -100,8 +100,8 @@ def _answer_control(lan: CountedLan, control: socket.socket) -> None:
     command, sender = control.recvfrom(FRAME_MAX)
     if command == b"reset":
         lan.reset()
-    elif command.startswith(_PLAY):
-        lan.use_plan(load_plan(Path(os.fsdecode(command.removeprefix(_PLAY)))))
+    elif command.startswith(_CHANGE_PLAN):
+        lan.use_plan(load_plan(Path(os.fsdecode(command.removeprefix(_CHANGE_PLAN)))))
     control.sendto(json.dumps(counters_to_json(lan.counters)).encode(), sender)
 
 
@@ -122,7 +122,7 @@ def main() -> int:
                 # The LAN gets a higher priority than the collectors (tests/lab/conftest.py).
                 with suppress(PermissionError):
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
-                code = play(lan, control, child, liar)
+                code = simulate(lan, control, child, liar)
             lan.traffic.store()
             forbidden = [f"{count} {traffic}" for traffic, count in lan.traffic.forbidden().items()]
             if harm.counts or forbidden:
