@@ -49,6 +49,8 @@ SITUATIONS: dict[str, Situation] = {}
 def situation(
     cause: str | None, status: str = "fail", *, detail: str = "", fix: str = ""
 ) -> Callable[[Callable[[World], Awaitable[Outcomes]]], Callable[[World], Awaitable[Outcomes]]]:
+    """Return a decorator that adds a function to `SITUATIONS`, under the name of the function."""
+
     def declare(
         play: Callable[[World], Awaitable[Outcomes]],
     ) -> Callable[[World], Awaitable[Outcomes]]:

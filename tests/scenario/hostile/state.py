@@ -245,7 +245,7 @@ def _is_running(world: World, log: Path) -> bool:
 
 
 def _run_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool) -> None:
-    code = 99  # like 98 below, no exit code of the agent
+    code = 99  # the agent itself never exits with 98 or 99
     try:
         descriptor = os.open(log, os.O_WRONLY | os.O_APPEND)
         for number in (1, 2):
