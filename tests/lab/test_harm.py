@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.namespaces import namespace_prefix
 from tests.lab.peers.lan import PeerLan, peer_lan
-from tests.lab.tap.lan import HARMED
+from tests.lab.tap.lan import FORBIDDEN_TRAFFIC_EXIT_CODE
 from tests.lab.tap.plan import LabPlan, LanHost, save_plan
 from tests.paths import ROOT
 
@@ -92,7 +92,7 @@ def test_a_simulated_lan_fails_only_on_forbidden_traffic(
         [*namespace_prefix(), *lan_command, sys.executable, "-c", script],
         capture_output=True, check=False, text=True, cwd=ROOT, timeout=300,
     )  # fmt: skip
-    assert result.returncode == (HARMED if message else 0), result.stderr
+    assert result.returncode == (FORBIDDEN_TRAFFIC_EXIT_CODE if message else 0), result.stderr
     assert message in result.stderr
 
 

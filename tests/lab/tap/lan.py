@@ -2,10 +2,10 @@
 
     python -m tests.lab.tap.lan PLAN.json COMMAND [ARGUMENT ...]
 
-The script exits with the code of the command, or with HARMED if the LAN received forbidden traffic.
-It must run in its own network namespace (see namespaces.py), whose only devices are loopback and
-the TAP. In the environment of the command, ``TAP_LAN_CONTROL`` is the path of the socket that
-`read_counters`, `reset_counters` and `change_plan` use.
+The script exits with the code of the command, or with `FORBIDDEN_TRAFFIC_EXIT_CODE` if the LAN
+received forbidden traffic. It must run in its own network namespace (see namespaces.py), whose only
+devices are loopback and the TAP. In the environment of the command, ``TAP_LAN_CONTROL`` is the path
+of the socket that `read_counters`, `reset_counters` and `change_plan` use.
 """
 
 import json
@@ -25,8 +25,7 @@ from tests.lab.tap.counters import LanCounters, counters_from_json, counters_to_
 from tests.lab.tap.plan import load_plan
 
 CONTROL_VARIABLE = "TAP_LAN_CONTROL"
-HARMED = 70
-"""The exit code if the LAN received forbidden traffic."""
+FORBIDDEN_TRAFFIC_EXIT_CODE = 70
 _CHANGE_PLAN = b"change-plan "
 
 
@@ -128,7 +127,7 @@ def main() -> int:
             if harm.counts or forbidden:
                 traffic = ", ".join(filter(None, (str(harm), *forbidden)))
                 sys.stderr.write(f"the LAN received forbidden traffic: {traffic}\n")
-                return HARMED
+                return FORBIDDEN_TRAFFIC_EXIT_CODE
             return code
         finally:
             if liar is not None:
