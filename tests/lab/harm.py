@@ -58,6 +58,7 @@ class Harm:
             self.count(packet.destination, packet.protocol, packet.body)
 
     def count(self, destination: bytes, protocol: int, body: bytes) -> None:
+        """Count the forbidden traffic in a packet. ``destination`` is b"" for IPv6."""
         if excluded := self._excluded.get(destination):
             self.counts[f"packets to the excluded {excluded}"] += 1
         if protocol == frames.TCP and len(body) > _TCP_OFFSET:

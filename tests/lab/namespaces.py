@@ -67,7 +67,7 @@ def namespace_prefix() -> tuple[str, ...]:
 
 
 def failure_of(*command: str) -> str | None:
-    """Run a command; return None if it succeeded, otherwise its message."""
+    """Run a command; return None if it succeeded, or its error message."""
     try:
         result = subprocess.run(
             command, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=ROOT,

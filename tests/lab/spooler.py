@@ -117,7 +117,7 @@ class Spooler:
                 raise TimeoutError(f"cupsd was not ready within {READY_S} s")
             time.sleep(_POLL_S)
 
-    def driver(self, name: str) -> Path:
+    def create_driver(self, name: str) -> Path:
         """Create a PPD file for the model ``name``, and return its path."""
         path = self.directory / "tmp" / f"{len(name)}-{abs(hash(name))}.ppd"
         path.write_text(_PPD.format(name=name))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.namespaces import namespace_prefix
 from tests.lab.peers.lan import PeerLan, peer_lan
-from tests.lab.tap.lan import HARMED
+from tests.lab.tap.lan import FORBIDDEN_TRAFFIC_EXIT_CODE
 from tests.lab.tap.plan import LabPlan, LanHost, save_plan
 from tests.paths import ROOT
 
@@ -21,12 +21,12 @@ TERMINAL_MAC = "02:76:00:00:00:03"
 CONNECT = "import socket; s = socket.create_connection(({address!r}, {port}), 60)"
 DATAGRAM = """
 import socket
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
-    opened.connect(("{address}", {port}))
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+    client.connect(("{address}", {port}))
     for _ in range(2):  # a closed port refuses the datagram, and then a later call raises
         try:
-            opened.send({data})
-            opened.recv(1)
+            client.send({data})
+            client.recv(1)
         except ConnectionRefusedError:
             break
 """
@@ -92,17 +92,17 @@ def test_a_simulated_lan_fails_only_on_forbidden_traffic(
         [*namespace_prefix(), *lan_command, sys.executable, "-c", script],
         capture_output=True, check=False, text=True, cwd=ROOT, timeout=300,
     )  # fmt: skip
-    assert result.returncode == (HARMED if message else 0), result.stderr
+    assert result.returncode == (FORBIDDEN_TRAFFIC_EXIT_CODE if message else 0), result.stderr
     assert message in result.stderr
 
 
 LISTEN = """
 import socket
-with socket.create_server(("", 9100)) as listening:
+with socket.create_server(("", 9100)) as server:
     print("ready", flush=True)
     while True:
-        with listening.accept()[0] as each:
-            each.recv(99)
+        with server.accept()[0] as connection:
+            connection.recv(99)
 """
 
 
@@ -118,6 +118,7 @@ def test_a_peer_lan_fails_only_on_forbidden_traffic(tmp_path: Path) -> None:
 
 
 def run_at_a_peer(lan: PeerLan, script: str) -> None:
+    """Run a script on a till. It connects to port 9100 of a second host, which listens there."""
     till, listener = lan.add_host("till", 1), lan.add_host("listener", 2)
     command = lan.command(listener, sys.executable, "-c", LISTEN)
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

@@ -111,17 +111,17 @@ def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
         report.communicate()
 
 
-def browse_results(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
+def browse_results(*scripts: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
     """Let all scripts begin at the same time, when all are ready. Returns their results."""
-    for process in browsing:
+    for process in scripts:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-    for process in browsing:
+    for process in scripts:
         assert process.stdin is not None
         process.stdin.write(b"\n")
         process.stdin.flush()
     results = []
-    for process in browsing:
+    for process in scripts:
         output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors.decode()
         results.append(dict(json.loads(output)))

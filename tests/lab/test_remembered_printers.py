@@ -43,7 +43,7 @@ CHANGED_HOSTS = (
 
 
 def create_report(
-    memory: PrinterMemory, hosts: tuple[LanHost, ...], home: Path
+    memory: PrinterMemory, hosts: tuple[LanHost, ...], directory: Path
 ) -> dict[str, dict[str, Any]]:
     """Create a report and store what it learned, as the daemon does. Returns printers by name."""
     stored, reason = memory.load()
@@ -61,7 +61,7 @@ def create_report(
         ],
     }
     plan = LabPlan(f"{LAN}.0/27", f"{LAN}.2", GATEWAY.address, (GATEWAY, *hosts))
-    result = collect_in_lan(plan, job, home)
+    result = collect_in_lan(plan, job, directory)
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1
     (run,) = result.runs

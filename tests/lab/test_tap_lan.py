@@ -128,7 +128,7 @@ def test_network_with_only_a_gateway_has_the_finding_nothing_but_gateway(tmp_pat
     assert finding.code == "nothing-but-gateway"
 
 
-def test_of_the_addresses_behind_proxy_arp_only_a_host_that_answers_is_listed(
+def test_an_address_behind_proxy_arp_is_listed_only_if_its_host_answers(
     tmp_path: Path,
 ) -> None:
     plan = plan_lan("10.77.0.0/24", 8, seed=6, wifi_share=0.0)
@@ -184,7 +184,8 @@ def test_printer_contacted_after_the_scan_is_queried_over_the_same_connection(
     bar = LanHost(
         "10.77.0.50", "02:1a:00:00:00:50", (80, 631, 9100), ipp=(lab_printer(str(UUID(int=50))),)
     )
-    # Only a gateway and `bar`. The agent gets one of the first addresses.
+    # The LAN has only a gateway and `bar`. The plan of a smaller network gives the agent an address
+    # that differs from that of `bar`.
     plan = replace(plan_lan("10.77.0.0/28", 1), subnet="10.77.0.0/25")
     plan = replace(plan, hosts=(*plan.hosts, bar))
     printer = {"id": "bar", "name": "Bar", "transport": "network", "address": "10.77.0.50:631"}

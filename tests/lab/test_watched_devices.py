@@ -1,6 +1,6 @@
-"""Tests watched devices in a LAN that fails the test if a payment terminal gets other packets than
-ARP requests and empty datagrams.
+"""Tests the watched devices in the network report and in the application snapshot.
 
+The LAN fails a test if a payment terminal gets packets, except ARP requests and empty datagrams.
 The terminals have open ports and announce services, so that the scan has reasons to contact them.
 """
 
@@ -139,7 +139,8 @@ def check_snapshot(facts: dict[str, Any]) -> None:
         assert values == (state in ("present", "moved"), at(address), at_or_none(moved), mac), name
 
 
-def check_both(result: LabResult) -> None:
+def check_both_reports(result: LabResult) -> None:
+    """Check the network report and the snapshot, and that the scan tried no port of a terminal."""
     network, snapshot = result.runs
     check_network(network.facts)
     check_snapshot(snapshot.facts)
@@ -152,19 +153,21 @@ def check_both(result: LabResult) -> None:
 
 
 def test_both_reports_find_the_devices_and_send_nothing_to_the_terminals(tmp_path: Path) -> None:
-    check_both(collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,), module=PATIENT))
+    check_both_reports(collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,), module=PATIENT))
 
 
 @pytest.mark.large
 def test_older_entries_of_the_neighbour_table_do_not_deceive_the_reports(tmp_path: Path) -> None:
     """Only the older entries of the terminals at the bar and in the cellar are still right."""
     stale = {at(10): BAR, at(11): PATIO, at(12): HALL, at(24): CELLAR, at(13): LOFT, at(30): PHONE}
-    check_both(collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,), stale=stale, module=PATIENT))
+    check_both_reports(
+        collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,), stale=stale, module=PATIENT)
+    )
 
 
 @pytest.mark.large
 def test_terminals_get_nothing_if_the_system_reports_no_neighbour_events(tmp_path: Path) -> None:
-    check_both(
+    check_both_reports(
         collect_in_lan(
             PLAN, JOB, tmp_path, others=(SNAPSHOT,), module="tests.lab.tap.without_events"
         )

@@ -47,6 +47,8 @@ def environment() -> dict[str, str]:
 
 
 class AgentProcess:
+    """A process of the agent. ``home`` is the directory of its configuration, state and log."""
+
     def __init__(
         self, process: asyncio.subprocess.Process | ForkedProcess, home: Path, log: Path
     ) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from agent.adapters import failpoints
 from agent.adapters.failpoints import Failpoint
-from agent.adapters.storage.outbox import Item
+from agent.adapters.storage.outbox import WaitingReport
 from agent.config.model import Schedule
 from agent.errors import ServiceUnavailable
 from agent.rules.lifecycle import State
@@ -176,13 +176,13 @@ async def _play_long_outage(home: Path) -> None:
         # In a large run, the agent makes about 2,400 attempts between the first and the last
         # measurement, so a leak of 25 bytes per attempt would be detected.
         assert max(memory[-3:]) - max(memory[:3]) < 60_000, memory
-        waiting = [item.request_id for item in _waiting(app)]
+        waiting = [report.request_id for report in _waiting_reports(app)]
         assert sum(request_id is not None for request_id in waiting) == REQUESTS
         dropped = app._database.counters()["reports_dropped"]
         assert dropped == REPORTS + REQUESTS - len(waiting)
         assert app.health.is_set("reports-dropped")
         # The service is back. All reports in the outbox arrive, oldest first, at a limited rate.
-        queued_ids = [str(item.report_id) for item in _waiting(app)]
+        queued_ids = [str(report.report_id) for report in _waiting_reports(app)]
         app.client._post, app.client.commands = post, commands  # type: ignore[method-assign]
         before = len(service.called_at)
         await service.come_back()
@@ -215,12 +215,12 @@ def _traced_bytes() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-def _waiting(app: SimulatedApp) -> list[Item]:
-    waiting, skip = [], set()
-    while (item := app._outbox.oldest(skip)) is not None:
-        waiting.append(item)
-        skip.add(item.report_id)
-    return waiting
+def _waiting_reports(app: SimulatedApp) -> list[WaitingReport]:
+    reports, skip = [], set()
+    while (report := app._outbox.oldest(skip)) is not None:
+        reports.append(report)
+        skip.add(report.report_id)
+    return reports
 
 
 def test_outbox_stays_within_limits_in_a_long_outage_and_is_sent_afterwards(
@@ -329,10 +329,10 @@ def test_clock_change_does_not_age_reports(step_s: float, memory_home: Path) -> 
 
 
 async def test_timers_are_rescheduled_after_the_clock_was_set_back() -> None:
-    is_sent = asyncio.Event()
+    sent_event = asyncio.Event()
 
     async def send_heartbeat() -> None:
-        is_sent.set()
+        sent_event.set()
 
     scheduler = Scheduler(
         send_heartbeat=send_heartbeat,
@@ -348,7 +348,7 @@ async def test_timers_are_rescheduled_after_the_clock_was_set_back() -> None:
             job.modify(next_run_time=job.next_run_time + timedelta(days=1))
         scheduler.reschedule()
         async with asyncio.timeout(120):
-            await is_sent.wait()
+            await sent_event.wait()
         jobs = {job.id: job.next_run_time for job in scheduler._scheduler.get_jobs()}
         assert jobs["network"] - jobs[HEARTBEAT] < timedelta(days=1)
     finally:

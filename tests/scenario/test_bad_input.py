@@ -78,6 +78,7 @@ def test_unreachable_service_is_retried_with_increasing_delays(
     problems = run_in_virtual_time(_problems_without_a_service(memory_home, caplog))
     waits = [float(s) for s in re.findall(r"next try in ([\d.]+) s", caplog.text)]
     assert len(waits) == 4
+    # A wait is 50 to 100 % of its maximum, which doubles with each attempt. The log rounds waits.
     for attempt, wait_s in enumerate(waits):
         assert 0.5 * 2**attempt - 0.1 <= wait_s <= 2**attempt + 0.1
     assert problems == {"connection-refused"}

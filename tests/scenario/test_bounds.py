@@ -100,6 +100,8 @@ def test_agent_reports_a_full_disk_and_recovers_when_there_is_space(memory_home:
 
 
 class _DiskWithFreeBytes(StateDirectory):
+    """A state directory on a disk that has ``free`` free bytes."""
+
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.free = 0

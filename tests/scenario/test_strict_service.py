@@ -95,9 +95,8 @@ async def test_an_empty_reply_to_on_commands_is_neither_a_command_nor_a_problem(
 
 
 async def test_enrolled_device_calls_current_and_does_not_enroll_again(tmp_path: Path) -> None:
-    config = write_config(tmp_path, "http://127.0.0.1:1")
     async with StrictService(Reading.SSE) as service:
-        write_config(tmp_path, service.base_url)
+        config = write_config(tmp_path, service.base_url)
         for _ in range(2):
             service.heartbeats = 0
             async with forked_agent(config) as agent:

@@ -16,10 +16,12 @@ import threading
 
 from collectors.shared.dns import CLASS_IN, TYPES, write_question
 
-_ANSWER = b"\xc0\x0c" + TYPES["A"].to_bytes(2, "big") + CLASS_IN.to_bytes(2, "big")
-_TTL = (60).to_bytes(4, "big")
+_ANSWER_HEAD = b"\xc0\x0c" + TYPES["A"].to_bytes(2, "big") + CLASS_IN.to_bytes(2, "big")
+"""The start of an A record. Its name is a pointer to the question (RFC 1035, section 4.1.4)."""
+_TTL_S = (60).to_bytes(4, "big")
 _HEADER_BYTES = 12
 _NO_SUCH_NAME = 3
+_RESPONSE_FLAGS = 0x8180  # a response; recursion is desired and available
 _STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: open\n\n"
 
 
@@ -48,10 +50,10 @@ def resolve(name: str, address: str, upstream: str | None) -> None:
         while True:
             query, sender = sock.recvfrom(512)
             if query[_HEADER_BYTES:].lower() == question:
-                record = _ANSWER + _TTL + (4).to_bytes(2, "big") + socket.inet_aton(address)
-                sock.sendto(_head(query, answers=1) + record, sender)
+                record = _ANSWER_HEAD + _TTL_S + (4).to_bytes(2, "big") + socket.inet_aton(address)
+                sock.sendto(_head_and_question(query, answers=1) + record, sender)
             elif upstream is None:
-                sock.sendto(_head(query, code=_NO_SUCH_NAME), sender)
+                sock.sendto(_head_and_question(query, code=_NO_SUCH_NAME), sender)
             else:
                 threading.Thread(target=_forward, args=(sock, query, sender, upstream)).start()
 
@@ -66,9 +68,10 @@ def _forward(sock: socket.socket, query: bytes, sender: object, upstream: str) -
             return
 
 
-def _head(query: bytes, *, code: int = 0, answers: int = 0) -> bytes:
-    flags = (0x8180 | code).to_bytes(2, "big")
-    return query[:2] + flags + b"\0\1" + answers.to_bytes(2, "big") + bytes(4) + query[12:]
+def _head_and_question(query: bytes, *, code: int = 0, answers: int = 0) -> bytes:
+    flags = (_RESPONSE_FLAGS | code).to_bytes(2, "big")
+    head = query[:2] + flags + b"\0\1" + answers.to_bytes(2, "big") + bytes(4)
+    return head + query[_HEADER_BYTES:]
 
 
 def _end_with_stdin() -> None:

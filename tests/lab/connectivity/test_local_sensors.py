@@ -37,12 +37,15 @@ def run(spooler: Spooler, *command: str) -> None:
 
 async def read(spooler: Spooler) -> LocalReading:
     state = spooler.directory / "state"
+    # The sensors expect the socket of CUPS in its state directory.
     if not (state / "cups.sock").is_symlink():
         (state / "cups.sock").symlink_to(spooler.socket)
     return await SystemLocalSensors(config(), tuple, state).read()
 
 
-async def test_a_stopped_queue_is_read_from_cups_with_its_reason_and_time(spooler: Spooler) -> None:
+async def test_stopped_and_rejecting_queues_are_read_from_cups_with_their_faults(
+    spooler: Spooler,
+) -> None:
     first_reading = await read(spooler)
     assert first_reading.complete_causes == {"queue-stopped"}
     assert {key[1]: state.fault for key, state in first_reading.states.items()} == {

@@ -36,7 +36,7 @@ def sensor(lab: Venue) -> SensorProcess:
 
 @contextlib.contextmanager
 def with_fault(lab: Venue, name: str, fault: str, *repairs: str) -> Iterator[None]:
-    """Run an ip(8) command in a namespace, and later the commands that undo it."""
+    """Run an ip(8) command in a namespace, and at the end the commands that undo it."""
     lab.ip(name, fault)
     try:
         yield
@@ -50,6 +50,7 @@ def without_gateway(lab: Venue) -> contextlib.AbstractContextManager[None]:
 
 
 def answers(sample: dict[str, Any]) -> dict[str, tuple[str, bool | None]]:
+    """Return ``answer`` and ``can_forward`` of each name server, by its address."""
     servers = sample["name_servers"]
     return {server["address"]: (server["answer"], server["can_forward"]) for server in servers}
 
@@ -160,6 +161,7 @@ def test_the_service_is_down_if_its_port_refuses_connections(lab: Venue) -> None
 
 
 def test_a_silent_service_in_the_local_network_is_down_even_without_a_gateway(lab: Venue) -> None:
+    # No host of the till's network has this address.
     sensor = lab.sensor(GATEWAY, base_url="https://10.66.1.77")
     with without_gateway(lab):
         sample, cause = sensor.ask("probe")

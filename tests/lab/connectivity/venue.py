@@ -76,11 +76,11 @@ class Venue:
         _end(self.programs.pop(program))
 
     def pid_of(self, name: str) -> int:
-        """Return the process that holds a namespace."""
+        """Return the id of the process that holds a namespace."""
         return self._namespaces[name].pid
 
     def sensor(self, *servers: str, base_url: str = f"https://{NAME}:{PORT}") -> "SensorProcess":
-        """Start the sensors on the till."""
+        """Start the sensors on the till. ``servers`` are the addresses of its name servers."""
         module = (sys.executable, "-m", "tests.lab.connectivity.sensor")
         return SensorProcess(self._start(*self._inside("till"), *module, base_url, *servers))
 
@@ -108,6 +108,7 @@ class Venue:
         self.ip(other, f"link set {other_interface} up")
 
     def _inside(self, name: str) -> tuple[str, ...]:
+        """Return the prefix that runs a command in the namespace ``name``."""
         pid = self.pid_of(name)
         is_own_namespace = (
             Path("/proc/self/ns/user").readlink() == Path(f"/proc/{pid}/ns/user").readlink()
@@ -116,6 +117,7 @@ class Venue:
         return ("nsenter", f"--target={pid}", "--net", *user)
 
     def _start(self, *command: str) -> subprocess.Popen[str]:
+        """Start a command, and wait until it prints ``ready``, as text or as a JSON string."""
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
         )

@@ -2,8 +2,8 @@
 
 The tests run this script in a network namespace. Usage: announcer.py ADDRESS COUNT. It prints
 "ready", and then answers each PTR question with all instances of the type. Questions with few
-answers are answered first. Every tenth instance is sent without its SRV and TXT records, so that
-the program that browses mDNS must query them.
+answers are answered first. Every tenth instance is sent without its SRV, TXT and A records, so
+that the program that browses mDNS must query them.
 """
 
 import socket

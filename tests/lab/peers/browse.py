@@ -20,8 +20,8 @@ SETTLE_S = 1.8
 """The browse ends if no new record arrives for this time. It is shorter than the interval between
 two rounds of queries (``round_interval_s``)."""
 RESOLVE_AFTER_S = (0.0, 0.4, 1.2, 3.0, 6.0)
-"""When queries for a missing record are sent, in seconds after the first one. The agent's own
-schedule ends earlier. This one is longer because answers arrive late on a busy machine."""
+"""When queries for a missing record are sent, in seconds after the first query. The agent's own
+schedule ends earlier. This schedule is longer, because answers arrive late on a busy machine."""
 
 
 class _Run:

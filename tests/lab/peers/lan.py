@@ -172,6 +172,7 @@ class PeerLan:
         self._run_in(peer.name, "ip", "link", "set", "eth0", "up")
 
     def command(self, peer: Peer, *command: str) -> list[str]:
+        """Return the command line that runs ``command`` on a peer."""
         return ["ip", "netns", "exec", peer.namespace, *command]
 
     def stop_watcher(self) -> str:

@@ -31,7 +31,7 @@ def main() -> None:
                 counts[key.data][0] += 1
                 selector.register(connection, selectors.EVENT_READ, key.data)
             else:
-                size = _read(key.fileobj)
+                size = _read_size(key.fileobj)
                 counts[key.data][1] += size
                 if not size:
                     selector.unregister(key.fileobj)
@@ -39,7 +39,8 @@ def main() -> None:
             _write(file, counts)
 
 
-def _read(from_socket: socket.socket) -> int:
+def _read_size(from_socket: socket.socket) -> int:
+    """Read from a connection. Return the number of bytes; 0 if the connection has ended."""
     try:
         return len(from_socket.recv(65536))
     except ConnectionResetError:

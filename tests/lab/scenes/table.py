@@ -172,6 +172,7 @@ USB_SCENES = (
             {"till": _usb("unreachable")},
             queues=(Queue("till", "usb://Star/TSP143%20(STR_T-001)", "Bar", "Star TSP100 Cutter"),),
         ),
+        # The first scene plugs in this printer.
         Part({"till": _usb("reachable", "/dev/usb/lp0")}),
     ),
     Scene(
@@ -204,8 +205,8 @@ USB_SCENES = (
     Scene(
         "a queue that prints through ipp-usb is reachable when its USB printer is plugged in",
         Part(
-            # Other printers are plugged in. A user may have chosen the name in the URI, so it may
-            # be the name of one of them.
+            # A user may have chosen the name in the URI, so it may be the name of a different
+            # printer that is plugged in.
             {"canon": _usb("unknown"), "canon-2": _usb("unknown")},
             queues=(
                 Queue("canon", "dnssd://Canon%20TR150%20series%20(USB)._ipp._tcp.local/"),

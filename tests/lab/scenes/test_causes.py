@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 Report = dict[str, Any]
-ALL_FAULTS, ALL_FIXED = 2, 3  # positions of these reports
+NO_DHCP, ISOLATED, ALL_FAULTS, ALL_FIXED = range(4)  # positions of the four reports
 
 VENUE = replace(
     LAN,
@@ -223,7 +223,7 @@ def test_cause_is_reported_until_it_is_fixed(scene: Scene, reports: list[Report]
 def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
     reports: list[Report],
 ) -> None:
-    first, last = reports[0], reports[ALL_FIXED]
+    first, last = reports[NO_DHCP], reports[ALL_FIXED]
     (bar,) = (printer_facts for printer_facts in first["printers"] if printer_facts["id"] == "bar")
     message = "no address from a DHCP server on"
     assert message in bar["reason"]
@@ -238,7 +238,7 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
 @pytest.mark.parametrize(
     ("report_number", "words"),
     [
-        (1, "the Wi-Fi wlan0 nothing but the gateway answers"),
+        (ISOLATED, "the Wi-Fi wlan0 nothing but the gateway answers"),
         (ALL_FAULTS, f"are in one network, {NET}.0/24"),
         (ALL_FAULTS, "multicast does not pass on"),
     ],

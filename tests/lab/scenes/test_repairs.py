@@ -108,7 +108,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         ("named", Verdict("reachable", at(22, 9100), ("the name servers took",))),
     ],
 )
-def test_the_status_of_a_queue_depends_on_its_destination_and_its_printer(
+def test_each_queue_has_the_expected_status_and_reason(
     name: str, verdict: Verdict, report: Report
 ) -> None:
     check_verdicts(Part({name: verdict}), report)

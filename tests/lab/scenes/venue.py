@@ -153,7 +153,7 @@ def _plug_in(devices: Sequence[dict[str, str]]) -> None:
 
 
 def _set_up_queue(spooler: Spooler, queue: dict[str, str]) -> None:
-    driver = ("-P", str(spooler.driver(queue["driver"]))) if queue["driver"] else ()
+    driver = ("-P", str(spooler.create_driver(queue["driver"]))) if queue["driver"] else ()
     info = ("-D", queue["info"]) if queue["info"] else ()
     command = queue_command(queue["name"], queue["uri"], *driver, *info)
     subprocess.run(command, env=spooler.environment, check=True)

@@ -72,7 +72,7 @@ class Totals:
         return {
             "bytes to raw print ports (515, 6101, 9100 to 9116)": self._bytes(RAW_PRINTING),
             "bytes to SSH, file servers and ports of payment terminals": self._bytes(ports),
-            "bytes by any protocol that is not in the tables below": sum(
+            "bytes by protocols that must not carry content": sum(
                 size for (_, protocol), size in self.payload.items() if protocol not in CONTENT
             ),
             "packets to payment terminals, except ARP and empty datagrams": sum(

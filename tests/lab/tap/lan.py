@@ -2,10 +2,10 @@
 
     python -m tests.lab.tap.lan PLAN.json COMMAND [ARGUMENT ...]
 
-The script exits with the code of the command, or with HARMED if the LAN received forbidden traffic.
-It must run in its own network namespace (see namespaces.py), whose only devices are loopback and
-the TAP. In the environment of the command, ``TAP_LAN_CONTROL`` is the path of the socket that
-`read_counters`, `reset_counters` and `change_plan` use.
+The script exits with the code of the command, or with `FORBIDDEN_TRAFFIC_EXIT_CODE` if the LAN
+received forbidden traffic. It must run in its own network namespace (see namespaces.py), whose only
+devices are loopback and the TAP. In the environment of the command, ``TAP_LAN_CONTROL`` is the path
+of the socket that `read_counters`, `reset_counters` and `change_plan` use.
 """
 
 import json
@@ -25,9 +25,8 @@ from tests.lab.tap.counters import LanCounters, counters_from_json, counters_to_
 from tests.lab.tap.plan import load_plan
 
 CONTROL_VARIABLE = "TAP_LAN_CONTROL"
-HARMED = 70
-"""The exit code if the LAN received forbidden traffic."""
-_PLAY = b"play "
+FORBIDDEN_TRAFFIC_EXIT_CODE = 70
+_CHANGE_PLAN = b"change-plan "
 
 
 def read_counters() -> LanCounters:
@@ -42,7 +41,7 @@ def reset_counters() -> None:
 
 def change_plan(path: Path) -> None:
     """Replace the hosts of the LAN in which this process runs."""
-    _call(_PLAY + bytes(path))
+    _call(_CHANGE_PLAN + bytes(path))
 
 
 def _call(command: bytes) -> bytes:
@@ -75,7 +74,7 @@ def start_liar(plan_path: Path, packets: int, tap_fd: int) -> subprocess.Popen[b
     return liar
 
 
-def play(
+def simulate(
     lan: CountedLan,
     control: socket.socket,
     child: subprocess.Popen[bytes],
@@ -100,8 +99,8 @@ def _answer_control(lan: CountedLan, control: socket.socket) -> None:
     command, sender = control.recvfrom(FRAME_MAX)
     if command == b"reset":
         lan.reset()
-    elif command.startswith(_PLAY):
-        lan.use_plan(load_plan(Path(os.fsdecode(command.removeprefix(_PLAY)))))
+    elif command.startswith(_CHANGE_PLAN):
+        lan.use_plan(load_plan(Path(os.fsdecode(command.removeprefix(_CHANGE_PLAN)))))
     control.sendto(json.dumps(counters_to_json(lan.counters)).encode(), sender)
 
 
@@ -122,13 +121,13 @@ def main() -> int:
                 # The LAN gets a higher priority than the collectors (tests/lab/conftest.py).
                 with suppress(PermissionError):
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
-                code = play(lan, control, child, liar)
+                code = simulate(lan, control, child, liar)
             lan.traffic.store()
             forbidden = [f"{count} {traffic}" for traffic, count in lan.traffic.forbidden().items()]
             if harm.counts or forbidden:
                 traffic = ", ".join(filter(None, (str(harm), *forbidden)))
                 sys.stderr.write(f"the LAN received forbidden traffic: {traffic}\n")
-                return HARMED
+                return FORBIDDEN_TRAFFIC_EXIT_CODE
             return code
         finally:
             if liar is not None:

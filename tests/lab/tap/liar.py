@@ -95,6 +95,7 @@ class Liar:
             yield self._multicast(self._response([*records, goodbye]))
 
     def far_addresses(self) -> Iterator[bytes]:
+        """Announce services with addresses outside of the LAN."""
         for n in self._numbers:
             host = _name(f"far-{n}", "local")
             addresses = [socket.inet_aton(f"203.0.{n % 256}.{k + 1}") for k in range(ADDRESSES)]
@@ -105,6 +106,7 @@ class Liar:
             yield self._multicast(self._response(records))
 
     def huge_texts(self) -> Iterator[bytes]:
+        """Announce services with TXT records of 8 KB."""
         for n in self._numbers:
             txt = b"".join(b"\xfa" + f"k{n}-{k}=".encode().ljust(250, b"x") for k in range(33))
             records = _service(f"Huge {n % 4000}", 80, _name("liar", "local"), txt)
@@ -151,12 +153,14 @@ class Liar:
             yield frames.ethernet_frame(GROUP_MAC_V6, mac, 0x86DD, packet)
 
     def unicast(self) -> Iterator[bytes]:
+        """Announce services in packets that only the agent's machine receives."""
         for n in self._numbers:
             payload = self._response(self._one_service(n, self._address))
             body = frames.udp_packet(self._address, self._agent, PORT, PORT, payload)
             yield frames.ethernet_frame(AGENT_MAC, self._mac, frames.ETHERTYPE_IPV4, body)
 
     def questions(self) -> Iterator[bytes]:
+        """Query names that no host has, with a printer's service as the known answer."""
         for n in self._numbers:
             question = _name(f"q{n}", "local") + struct.pack("!HH", ANY, 1)
             known_answer = _record(
@@ -166,6 +170,7 @@ class Liar:
             yield self._multicast(header + question + known_answer)
 
     def reverse_names(self) -> Iterator[bytes]:
+        """Announce false host names for the printers' addresses."""
         for victim in self._victims():
             reverse = ipaddress.ip_address(victim.address).reverse_pointer.split(".")
             target = _name(f"not-{next(self._numbers)}", "local")

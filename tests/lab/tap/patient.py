@@ -1,7 +1,7 @@
 """Runs a collector that may search for watched devices as long as its job permits.
 
-The usual limit of this search, some seconds, is too short on a busy machine. Then the snapshot says
-that the time was up, which is correct, but the tests need the complete result.
+The usual limit of this search, some seconds, is too short on a busy machine. Then the snapshot
+reports that the time was up. This is correct, but the tests need the complete result.
 """
 
 import os

@@ -100,8 +100,8 @@ class Player:
         assert self._program.stdout is not None
         self._program.stdin.write(f"{name} {width}\n".encode())
         self._program.stdin.flush()
-        is_readable, *_ = select.select((self._program.stdout,), (), (), WITHIN_S)
-        line = self._program.stdout.readline() if is_readable else b""
+        readable_streams, *_ = select.select((self._program.stdout,), (), (), WITHIN_S)
+        line = self._program.stdout.readline() if readable_streams else b""
         if not line:
             self.end()
             raise AssertionError(f"the act {name} did not end")
@@ -225,7 +225,9 @@ def test_a_request_waits_until_its_device_is_online(play: dict[str, Any]) -> Non
     assert play["cancelled"] == "cancelled"
 
 
-def test_a_device_that_does_not_support_a_report_does_not_wait_for_it(play: dict[str, Any]) -> None:
+def test_a_report_that_the_device_does_not_support_has_no_pending_request(
+    play: dict[str, Any],
+) -> None:
     assert play["refused request"] == (
         "The request is refused: the device is revoked or does not support network reports."
     )

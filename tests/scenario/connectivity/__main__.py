@@ -35,8 +35,9 @@ ERROR_MAX_S = 10.0
 REQUIRED_FROM_S = {"change": 3.0, "silence": 10.0, "call": 60.0}
 """Minimum length of a fault that must be recorded, by how the agent detects it (`NoticedBy`). A
 shorter fault is recorded only by chance."""
+SHORT_S = 10.0
 SHARE_OF_SHORT = 0.95
-"""Share of the faults shorter than 10 s that must be recorded."""
+"""Share of the faults shorter than `SHORT_S` that must be recorded."""
 RETRY_S = 900.0
 """Maximum time after which the agent tries a refused key again."""
 ROW = "{:21} {:>5} {:>9} {:>7} {:>15} {:>15}"
@@ -81,7 +82,7 @@ def _print_row(case: Case, results: Sequence[Result]) -> bool:
         part.kind, f"{part.length_s:g}", *counts, _format_range(begins), _format_range(ends)
     )
     is_required = part.length_s >= REQUIRED_FROM_S[noticed_by]
-    share = SHARE_OF_SHORT if part.length_s < ERROR_MAX_S else 1.0
+    share = SHARE_OF_SHORT if part.length_s < SHORT_S else 1.0
     # The next call can be a whole heartbeat interval later. The intervals vary by 10 %.
     begin_max_s = ERROR_MAX_S + (1.1 * HEARTBEAT_S["call"] if noticed_by == "call" else 0.0)
     end_max_s = RETRY_S if part.kind == "key-refused" else ERROR_MAX_S

@@ -34,6 +34,7 @@ class Site:
     """The venue, its service, and its agent.
 
     Args:
+        home: the directory of the files of the service and the agent.
         heartbeat_s: the interval of the heartbeats.
         grace_s: seconds after the start of the agent in which interruptions are not recorded.
     """

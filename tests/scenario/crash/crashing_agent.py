@@ -24,6 +24,7 @@ NEVER = "never"
 
 
 def point(failpoint: Failpoint, is_over: bool) -> str:
+    """Return the line for a side of a failpoint, such as ``failpoint:before``."""
     return f"{failpoint}:{'after' if is_over else 'before'}"
 
 

@@ -1,4 +1,4 @@
-"""A short form of `make soak`: a few kills, the same bad network, the same checks."""
+"""Runs `make soak` with a few kills. The faults of the network and the checks are the same."""
 
 from pathlib import Path
 

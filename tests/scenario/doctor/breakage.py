@@ -15,7 +15,7 @@ from agent.doctor.check import CheckResult
 from tests.fakes.http_server import Reply, Request
 from tests.fakes.tls_front import make_authority, server_context, tls_front
 from tests.scenario.agent_process import AgentProcess, running_agent, write_config
-from tests.scenario.doctor.world import World, run
+from tests.scenario.doctor.machine import Machine, run
 from tests.scenario.forked_process import run_forked, start_forked
 
 Outcomes = tuple[CheckResult, ...]
@@ -29,14 +29,14 @@ def always(reply: Reply) -> Callable[[Request], Awaitable[Reply]]:
 
 
 @contextlib.asynccontextmanager
-async def reference_service(world: World, *key_options: str) -> AsyncIterator[dict[str, str]]:
+async def reference_service(machine: Machine, *key_options: str) -> AsyncIterator[dict[str, str]]:
     """Run the control plane with one API key, and point the agent's configuration to it.
 
     ``key_options`` are options of `venue-control keys create` for this key.
     Yield the environment variables with which `venue-control` calls this control plane.
     """
-    database = ("--database", f"sqlite:///{world.home / 'service.db'}")
-    log = world.home / "service.log"
+    database = ("--database", f"sqlite:///{machine.home / 'service.db'}")
+    log = machine.home / "service.log"
     log.touch()  # `start_forked` may return before the fork has created the file
     process = start_forked(
         "controlplane", "serve", "--port", "0", *database, environment=dict(os.environ), output=log
@@ -45,12 +45,12 @@ async def reference_service(world: World, *key_options: str) -> AsyncIterator[di
         async with asyncio.timeout(120):
             while "listening on " not in log.read_text():  # noqa: ASYNC110 - a file is watched
                 await asyncio.sleep(0.02)
-        world.base_url = log.read_text().partition("listening on ")[2].split()[0]
+        machine.base_url = log.read_text().partition("listening on ")[2].split()[0]
         create = ("keys", "create", "--new-locations", *key_options)
         key = (await _control(*create, *database)).split()[0]
-        write_config(world.home, world.base_url)
-        (world.home / "api-key").write_text(key + "\n")
-        yield {"VENUE_CONTROL_URL": world.base_url, "VENUE_CONTROL_API_KEY": key}
+        write_config(machine.home, machine.base_url)
+        (machine.home / "api-key").write_text(key + "\n")
+        yield {"VENUE_CONTROL_URL": machine.base_url, "VENUE_CONTROL_API_KEY": key}
     finally:
         process.terminate()
         await process.wait()
@@ -64,22 +64,24 @@ async def _control(*words: str, **variables: str) -> str:
     return output
 
 
-async def doctor_of_a_real_agent(world: World, control: dict[str, str] | None = None) -> Outcomes:
+async def doctor_of_a_real_agent(
+    machine: Machine, control: dict[str, str] | None = None
+) -> Outcomes:
     """Run doctor while an agent is online.
 
     If ``control`` is given, the agent is first revoked with `venue-control`, which gets these
     environment variables.
     """
-    # The agent has its own lock, status file and enrollment, so the world must not simulate them.
-    world.is_running = world.is_enrolled = False
-    async with running_agent(write_config(world.home, world.base_url)) as agent:
+    # The agent has its own lock, status file and enrollment, so the machine must not simulate them.
+    machine.is_daemon_running = machine.is_enrolled = False
+    async with running_agent(write_config(machine.home, machine.base_url)) as agent:
         async with asyncio.timeout(120):
             while not _status_of(agent).get("delivery"):  # noqa: ASYNC110 - a file is watched
                 await asyncio.sleep(0.02)
         if control is not None:
             instance_id = _status_of(agent)["binding"]["instance_id"]
             await _control("revoke", instance_id, "--yes", **control)
-        outcomes = await world.doctor()
+        outcomes = await machine.doctor()
         await agent.stop()
     return outcomes
 
@@ -91,8 +93,8 @@ def _status_of(agent: AgentProcess) -> dict[str, Any]:
         return {}
 
 
-def use_name_server(world: World, address: str) -> None:
-    file = world.home / "resolv.conf"
+def use_name_server(machine: Machine, address: str) -> None:
+    file = machine.home / "resolv.conf"
     file.write_text(f"nameserver {address}\n")
     run("mount", "--bind", str(file), "/etc/resolv.conf")
 
@@ -104,14 +106,14 @@ def drop_packets(address: str) -> None:
 
 @contextlib.asynccontextmanager
 async def over_tls(
-    world: World,
+    machine: Machine,
     *,
     is_trusted: bool,
     authority: str = "Venue Test Authority",
     url_host: str = "127.0.0.1",
     **validity: Any,
 ) -> AsyncIterator[None]:
-    """Serve the world's service over TLS, and set its address in the agent's configuration.
+    """Serve the machine's service over TLS, and set its address in the agent's configuration.
 
     Args:
         is_trusted: whether the configuration names the certificate of the authority.
@@ -119,16 +121,16 @@ async def over_tls(
         url_host: the host of the address, for which the certificate is valid by default.
         validity: further arguments of `server_context`.
     """
-    issuer = make_authority(world.home, authority)
-    context = server_context(world.home, issuer, **{"host": url_host, **validity})
-    async with tls_front(urlsplit(world.base_url).port or 0, context) as port:
-        world.base_url = f"https://{url_host}:{port}"
-        world.sections["service"] = f'ca_file = "{issuer.file}"' if is_trusted else ""
+    issuer = make_authority(machine.home, authority)
+    context = server_context(machine.home, issuer, **{"host": url_host, **validity})
+    async with tls_front(urlsplit(machine.base_url).port or 0, context) as port:
+        machine.base_url = f"https://{url_host}:{port}"
+        machine.sections["service"] = f'ca_file = "{issuer.file}"' if is_trusted else ""
         yield
 
 
 @contextlib.asynccontextmanager
-async def date_headers_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
+async def date_headers_shifted(machine: Machine, ahead: timedelta) -> AsyncIterator[None]:
     """Run a relay in front of the service. It sets each Date header ahead by ``ahead``.
 
     It also closes each connection after the reply. It forwards everything else unchanged.
@@ -158,9 +160,9 @@ async def date_headers_shifted(world: World, ahead: timedelta) -> AsyncIterator[
             inner_writer.close()
             writer.close()
 
-    service_url = world.base_url
+    service_url = machine.base_url
     server = await asyncio.start_server(relay, "127.0.0.1", 0)
-    world.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    machine.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield
     finally:

@@ -40,7 +40,7 @@ def answers(
         dict.fromkeys((*ALWAYS, *(parameters["name"] for parameters in selected_parameters)))
     )
     home = tmp_path_factory.mktemp("doctor")
-    command = [*entering_all(), sys.executable, "-m", "tests.scenario.doctor.world", str(home)]
+    command = [*entering_all(), sys.executable, "-m", "tests.scenario.doctor.machine", str(home)]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
     result = subprocess.run(
         [*command, *names], capture_output=True, text=True, timeout=1200, check=False,

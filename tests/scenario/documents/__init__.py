@@ -1,1 +1,1 @@
-"""Tests that follow documents literally: every command, as written."""
+"""Tests that run every command of a document exactly as it is written."""

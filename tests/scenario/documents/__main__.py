@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.paths import ROOT
-from tests.scenario.verbs.world import make_the_machine
+from tests.scenario.verbs.isolated_machine import make_the_machine
 
 BLOCK: Final = re.compile(r"^```(sh|python|toml|json)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FOREGROUND_COMMAND: Final = re.compile(r"venue-control serve\b")

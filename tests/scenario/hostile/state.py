@@ -98,7 +98,7 @@ importing them in each fork would take long."""
 
 
 @dataclass(frozen=True)
-class World:
+class Directories:
     """The directories of the cells.
 
     ``state`` is the state directory, and ``owner`` the id of its user. ``outside`` has files that
@@ -121,43 +121,43 @@ class World:
         return self.home / "config.toml"
 
 
-def link_to_file(path: Path, world: World) -> None:
-    path.symlink_to(world.outside / "file")
+def link_to_file(path: Path, directories: Directories) -> None:
+    path.symlink_to(directories.outside / "file")
 
 
-def link_to_directory(path: Path, world: World) -> None:
-    path.symlink_to(world.outside / "directory")
+def link_to_directory(path: Path, directories: Directories) -> None:
+    path.symlink_to(directories.outside / "directory")
 
 
-def fifo(path: Path, world: World) -> None:
+def fifo(path: Path, directories: Directories) -> None:
     os.mkfifo(path)
 
 
-def directory(path: Path, world: World) -> None:
+def directory(path: Path, directories: Directories) -> None:
     path.mkdir()
     (path / "inside").write_text("kept")
 
 
-def foreign(path: Path, world: World) -> None:
+def foreign(path: Path, directories: Directories) -> None:
     path.write_text("{}")
     os.chown(path, STRANGER, STRANGER)
 
 
-def owned_by_root(path: Path, world: World) -> None:
+def owned_by_root(path: Path, directories: Directories) -> None:
     path.write_text("{}")
     path.chmod(0o600)
     os.chown(path, 0, 0)
 
 
-def hard_link(path: Path, world: World) -> None:
-    os.link(world.outside / "file", path)
+def hard_link(path: Path, directories: Directories) -> None:
+    os.link(directories.outside / "file", path)
 
 
 UNPRIVILEGED_PLANTS: Final = (link_to_file, link_to_directory, fifo, directory, hard_link)
 PLANTS: Final = (
     (*UNPRIVILEGED_PLANTS, foreign, owned_by_root) if os.geteuid() == 0 else UNPRIVILEGED_PLANTS
 )
-Plant = Callable[[Path, World], None]
+Plant = Callable[[Path, Directories], None]
 
 
 def quick_collector(home: Path, kind: str) -> tuple[str, ...]:
@@ -165,15 +165,15 @@ def quick_collector(home: Path, kind: str) -> tuple[str, ...]:
     return ("/bin/sh", "-c", 'read -r job; exec cat "$0"', str(home / kind))
 
 
-def build(world: World) -> None:
+def build(directories: Directories) -> None:
     """Create a new state directory, and the files outside of it."""
     for name in ("state", "outside"):
-        shutil.rmtree(world.home / name, ignore_errors=True)
-    shutil.copytree(world.home / "template", world.state)
-    for path in (world.state, *world.state.rglob("*")):
-        os.chown(path, world.owner, world.owner)
-    (world.outside / "directory").mkdir(parents=True)
-    for path in (world.outside / "file", world.outside / "directory/file"):
+        shutil.rmtree(directories.home / name, ignore_errors=True)
+    shutil.copytree(directories.home / "template", directories.state)
+    for path in (directories.state, *directories.state.rglob("*")):
+        os.chown(path, directories.owner, directories.owner)
+    (directories.outside / "directory").mkdir(parents=True)
+    for path in (directories.outside / "file", directories.outside / "directory/file"):
         path.write_text(SECRET)
         path.chmod(0o600)
 
@@ -188,15 +188,15 @@ def make_template(path: Path) -> None:
     state.quarantine("rejected-2.json", b"{}")
 
 
-def plant(name: str, planter: Plant, world: World) -> None:
-    path = world.state / name
+def plant(name: str, planter: Plant, directories: Directories) -> None:
+    path = directories.state / name
     if path.is_dir():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
-    planter(path, world)
+    planter(path, directories)
     if planter in {fifo, directory}:
         for planted_path in (path, *(path.rglob("*") if path.is_dir() else ())):
-            os.chown(planted_path, world.owner, world.owner)
+            os.chown(planted_path, directories.owner, directories.owner)
 
 
 def contents_of(directory: Path) -> dict[str, tuple[object, ...]]:
@@ -209,13 +209,15 @@ def contents_of(directory: Path) -> dict[str, tuple[object, ...]]:
     return contents
 
 
-def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int | None, str]:
+def play(
+    words: tuple[str, ...], directories: Directories, *, as_owner: bool
+) -> tuple[int | None, str]:
     """Run a verb in a fork; return its exit code (None if it did not end) and its output."""
-    log = world.home / "output"
+    log = directories.home / "output"
     log.write_bytes(b"")
     pid = os.fork()
     if pid == 0:
-        _run_verb(words, world, log, as_owner=as_owner)
+        _run_verb(words, directories, log, as_owner=as_owner)
     ends_at, is_ending = time.monotonic() + DEADLINE_S, False
     watch = os.pidfd_open(pid)
     try:
@@ -224,7 +226,7 @@ def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int |
             ended, code = os.waitpid(pid, os.WNOHANG)
             if ended:
                 return os.waitstatus_to_exitcode(code), log.read_text(errors="replace")
-            if words == ("run",) and not is_ending and _is_running(world, log):
+            if words == ("run",) and not is_ending and _is_running(directories, log):
                 os.kill(pid, signal.SIGTERM)
                 is_ending = True
     finally:
@@ -234,34 +236,38 @@ def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int |
     return None, log.read_text(errors="replace")
 
 
-def _is_running(world: World, log: Path) -> bool:
+def _is_running(directories: Directories, log: Path) -> bool:
     """Return whether the daemon runs according to its status file or its output."""
     if "the status file cannot be written" in log.read_text():
         return True
-    status = world.state / "status.json"
+    status = directories.state / "status.json"
     with contextlib.suppress(OSError):
         return stat.S_ISREG(status.lstat().st_mode) and b'"running"' in status.read_bytes()
     return False
 
 
-def _run_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool) -> None:
-    code = 99  # like 98 below, no exit code of the agent
+def _run_verb(
+    words: tuple[str, ...], directories: Directories, log: Path, *, as_owner: bool
+) -> None:
+    code = 99  # the agent itself never exits with 98 or 99
     try:
         descriptor = os.open(log, os.O_WRONLY | os.O_APPEND)
         for number in (1, 2):
             os.dup2(descriptor, number)
         sys.stdout = os.fdopen(1, "w", buffering=1)
         sys.stderr = os.fdopen(2, "w", buffering=1)
-        os.chdir(world.home / "desk")
+        os.chdir(directories.home / "desk")
         if as_owner and os.geteuid() == 0:
             os.setgroups([])
-            os.setgid(world.owner)
-            os.setuid(world.owner)
-        command = functools.partial(quick_collector, world.home)
+            os.setgid(directories.owner)
+            os.setuid(directories.owner)
+        command = functools.partial(quick_collector, directories.home)
         start_quick_process = functools.partial(CollectorProcess, command)
         mock.patch.object(collect, "CollectorProcess", start_quick_process).start()
-        mock.patch.object(service, "detect_service_manager", return_value=Manager(world)).start()
-        options = () if words[0] == "service" else ("--config", str(world.config))
+        mock.patch.object(
+            service, "detect_service_manager", return_value=Manager(directories)
+        ).start()
+        options = () if words[0] == "service" else ("--config", str(directories.config))
         code = command_line.main([*words, *options])
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 98
@@ -275,14 +281,14 @@ def _run_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool
 class Manager:
     """A fake service manager that reports the service as installed."""
 
-    world: World
+    directories: Directories
 
     @property
     def paths(self) -> ServicePaths:
         return ServicePaths(
-            self.world.config,
-            self.world.home / "api-key",
-            self.world.state,
+            self.directories.config,
+            self.directories.home / "api-key",
+            self.directories.state,
             has_key_path_in_config=True,
         )
 
@@ -291,15 +297,15 @@ class Manager:
 
 
 def problems_of(
-    verb: str, name: str, planter: Plant, world: World, *, as_owner: bool
+    verb: str, name: str, planter: Plant, directories: Directories, *, as_owner: bool
 ) -> Iterator[str]:
     """Run a cell; yield a description of each problem."""
-    build(world)
-    plant(name, planter, world)
-    bundle = world.home / "desk/bundle.zip"
+    build(directories)
+    plant(name, planter, directories)
+    bundle = directories.home / "desk/bundle.zip"
     bundle.unlink(missing_ok=True)
-    before = contents_of(world.outside)
-    code, message = play(VERBS[verb], world, as_owner=as_owner)
+    before = contents_of(directories.outside)
+    code, message = play(VERBS[verb], directories, as_owner=as_owner)
     if code is None:
         yield "it hung"
     elif code not in {0, 1, 2}:
@@ -315,12 +321,12 @@ def problems_of(
         and f"/state/{name} " not in message.replace("\n  ", " ")
     ):
         yield "its output does not name the file"
-    if contents_of(world.outside) != before:
+    if contents_of(directories.outside) != before:
         yield "it changed files outside the state directory"
     if SECRET in message:
         yield "it disclosed a file outside the state directory"
     yield from (f"in the bundle: {member}" for member in _members_with_the_secret(bundle))
-    yield from _unreadable_files(world, name)
+    yield from _unreadable_files(directories, name)
 
 
 def _members_with_the_secret(bundle: Path) -> Iterator[str]:
@@ -329,10 +335,10 @@ def _members_with_the_secret(bundle: Path) -> Iterator[str]:
             yield from (n for n in archive.namelist() if SECRET.encode() in archive.read(n))
 
 
-def _unreadable_files(world: World, planted: str) -> Iterator[str]:
-    for path in world.state.rglob("*"):
-        is_planted = str(path.relative_to(world.state)) == planted
-        if not is_planted and path.lstat().st_uid != world.owner:
+def _unreadable_files(directories: Directories, planted: str) -> Iterator[str]:
+    for path in directories.state.rglob("*"):
+        is_planted = str(path.relative_to(directories.state)) == planted
+        if not is_planted and path.lstat().st_uid != directories.owner:
             yield f"left {path.name}, which the service cannot read"
 
 
@@ -358,49 +364,49 @@ def main() -> None:
     home, caller, step = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     verbs = sys.argv[4].split(",") if len(sys.argv) > 4 else list(VERBS)
     as_owner = caller == "owner"
-    world = World(home, SERVICE)
-    _prepare(world, as_owner=as_owner)
+    directories = Directories(home, SERVICE)
+    _prepare(directories, as_owner=as_owner)
     cell_count = 0
-    _import_what_verbs_need(world)
+    _import_what_verbs_need(directories)
     for verb, name, planter in cells(verbs, step):
-        problems = list(problems_of(verb, name, planter, world, as_owner=as_owner))
+        problems = list(problems_of(verb, name, planter, directories, as_owner=as_owner))
         cell_count += 1
         if problems:
             cell = {"verb": verb, "file": name, "plant": planter.__name__, "wrong": problems}
-            cell["output"] = (world.home / "output").read_text(errors="replace")[-600:]
+            cell["output"] = (directories.home / "output").read_text(errors="replace")[-600:]
             print(json.dumps(cell), flush=True)
     print(json.dumps({"played": cell_count}), flush=True)
 
 
-def _import_what_verbs_need(world: World) -> None:
+def _import_what_verbs_need(directories: Directories) -> None:
     """Import modules, and build the models of files and events once, for all forks."""
     for module in IMPORTED_LATE:
         importlib.import_module(module)
     for model in (Config, LocalConfig):
-        load(model, world.config)
-    DeviceRecordFile(StateDirectory(world.home / "template")).load()
-    for line in (world.home / "network").read_bytes().splitlines():
+        load(model, directories.config)
+    DeviceRecordFile(StateDirectory(directories.home / "template")).load()
+    for line in (directories.home / "network").read_bytes().splitlines():
         parse_event(line)
     gc.freeze()  # garbage collection in a fork would copy the memory pages of all these objects
 
 
-def _prepare(world: World, *, as_owner: bool) -> None:
-    desk = world.home / "desk"  # the current directory of the verbs
+def _prepare(directories: Directories, *, as_owner: bool) -> None:
+    desk = directories.home / "desk"  # the current directory of the verbs
     desk.mkdir()
-    make_template(world.home / "template")
+    make_template(directories.home / "template")
     for kind in ("network", "application"):
         command = (sys.executable, "-m", "tests.fakes.collectors.quick", kind)
-        with (world.home / kind).open("wb") as events:
+        with (directories.home / kind).open("wb") as events:
             subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=events, check=True)
-    key = world.home / "api-key"
+    key = directories.home / "api-key"
     key.write_text("vck_test-key\n")
     key.chmod(0o600)
     if as_owner:
         for path in (desk, key):
-            os.chown(path, world.owner, world.owner)
-    world.config.write_text(
+            os.chown(path, directories.owner, directories.owner)
+    directories.config.write_text(
         '[service]\nbase_url = "http://127.0.0.1:9"\nlocation_id = "loc-1"\n'
-        f'api_key_file = "{key}"\n[device]\nstate_dir = "{world.state}"\n'
+        f'api_key_file = "{key}"\n[device]\nstate_dir = "{directories.state}"\n'
         "[network]\ndevice_only = true\n"
     )
 

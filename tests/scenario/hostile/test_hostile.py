@@ -36,7 +36,10 @@ LONG_S = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The first request is created during the fault, and the second request after the fault."""
+    """The result of a case.
+
+    The first request is created during the fault, and the second request after the fault.
+    """
 
     conditions: set[str]
     most_calls_a_minute: int

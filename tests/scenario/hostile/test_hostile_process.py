@@ -33,7 +33,7 @@ def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
     """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    names: x509.GeneralName = (
+    subject_name: x509.GeneralName = (
         x509.IPAddress(IPv4Address(name)) if name[0].isdigit() else x509.DNSName(name)
     )
     now = datetime.now(UTC)
@@ -45,7 +45,7 @@ def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
         .serial_number(7)
         .not_valid_before(now - timedelta(days=30))
         .not_valid_after(now + timedelta(days=days))
-        .add_extension(x509.SubjectAlternativeName([names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([subject_name]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(authority_key_usage(is_server=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -159,4 +159,5 @@ async def test_process_reports_the_fault_and_continues(name: str, tmp_path: Path
         assert "Traceback" not in agent.log
     waits = [float(s) for s in re.findall(r"next try in ([\d.]+) s", agent.log)]
     assert len(service.called_at) <= len(waits) + 1, "each further call must come after a wait"
+    # A wait is 50 to 100 % of its maximum, which is at least 2**attempt s. 0.4 leaves a margin.
     assert all(wait >= 0.4 * 2**attempt for attempt, wait in enumerate(waits[:4])), waits

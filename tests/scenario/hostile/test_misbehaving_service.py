@@ -69,7 +69,7 @@ HEARTBEATS = sizes.amount(medium=3, large=5)
 async def _feed_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]:
     """Send garbage until the agent has sent HEARTBEATS heartbeats.
 
-    Return the number of streams that it opened, and its last status.
+    Return the number of streams that the agent opened, and its last status.
     """
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
@@ -225,7 +225,7 @@ async def _refuse_all(home: Path, refuse: Fault) -> HostileService:
 def test_service_that_refuses_everything_gets_few_requests(name: str, memory_home: Path) -> None:
     service = run_in_virtual_time(_refuse_all(memory_home, STREAM_REFUSALS[name]))
     assert service.most_calls_a_minute() <= 30
-    assert len(service.called_at) <= 30 * 12
+    assert len(service.called_at) <= 30 * 12  # on average 12 calls a minute in 30 minutes
 
 
 async def test_daemon_whose_stream_is_refused_polls_and_sends_heartbeats(tmp_path: Path) -> None:

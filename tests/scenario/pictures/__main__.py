@@ -264,9 +264,9 @@ def run_in_pid_namespace(words: Sequence[str]) -> int:
     There it cannot see processes of the machine, such as another agent.
     """
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
-    spaces = ["--mount", "--pid", "--fork", "--mount-proc"]
+    namespaces = ["--mount", "--pid", "--fork", "--mount-proc"]
     command = [sys.executable, "-m", "tests.scenario.pictures", *words]
-    return subprocess.run(["unshare", *as_root, *spaces, *command], check=False).returncode
+    return subprocess.run(["unshare", *as_root, *namespaces, *command], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Finds a Python that the owner of the agent's state directory can run with our libraries.
 
-Some machines have none.
+Some machines have no such Python.
 """
 
 import os
@@ -30,9 +30,9 @@ def shared_python() -> str:
     Raises:
         LookupError: There is no such Python.
     """
-    here = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     probe = "import agent.app, cryptography, rich"
-    for python in (sys.executable, f"/usr/bin/{here}", f"/usr/local/bin/{here}"):
+    for python in (sys.executable, f"/usr/bin/{name}", f"/usr/local/bin/{name}"):
         try:
             result = subprocess.run(
                 [python, "-c", probe], user=SERVICE, group=SERVICE, extra_groups=(), cwd="/",

@@ -30,16 +30,16 @@ import ctypes, errno, json, os, resource, signal, socket, subprocess, sys
 from collectors.__main__ import collector_of, job_from_json
 from collectors.sandbox import confine_this_process
 
-given = json.loads(sys.argv[1])
+parameters = json.loads(sys.argv[1])
 for kind in ("application", "network"):
     collector_of(job_from_json(kind, b""))
 threads = len(os.listdir("/proc/self/task"))
 confinement = confine_this_process()
 done = []
 
-def attempt(name, act):
+def attempt(name, action):
     try:
-        act()
+        action()
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EXDEV, errno.EROFS):
             done.append(f"{name}: {error}")
@@ -48,22 +48,22 @@ def attempt(name, act):
     else:
         done.append(name)
 
-for path in given["secrets"]:
+for path in parameters["secrets"]:
     attempt(f"read {path}", lambda: open(path, "rb").close())
     attempt(f"read {path} by the root of this process",
             lambda: open(f"/proc/self/root{path}", "rb").close())
     attempt(f"read {path} by the root of the parent",
             lambda: open(f"/proc/{os.getppid()}/root{path}", "rb").close())
-    attempt(f"have {path} read", lambda: subprocess.run(
+    attempt(f"read {path} by another program", lambda: subprocess.run(
         ["/bin/cat", path], check=True, stdin=subprocess.DEVNULL, capture_output=True))
     attempt(f"write {path}", lambda: open(path, "r+b").close())
     attempt(f"cut {path}", lambda: os.truncate(path, 0))
     attempt(f"remove {path}", lambda: os.unlink(path))
     attempt(f"rename {path}", lambda: os.rename(path, path + ".moved"))
     attempt(f"link {path}", lambda: os.link(path, path + ".linked"))
-for path in given["folders"]:
+for path in parameters["folders"]:
     attempt(f"list {path}", lambda: os.listdir(path))
-for path in given["writable"]:
+for path in parameters["writable"]:
     new = f"{path}/taken-over-{os.getpid()}"
     attempt(f"make {new}", lambda: open(new, "wb").close())
     attempt(f"make the directory {new}", lambda: os.mkdir(new))
@@ -71,37 +71,37 @@ for path in given["writable"]:
     attempt(f"make the FIFO {new}", lambda: os.mkfifo(new))
     attempt(f"make the socket {new}", lambda: socket.socket(socket.AF_UNIX).bind(new))
 attempt("write to the kernel", lambda: open("/proc/self/comm", "wb").close())
-attempt("run a planted program", lambda: subprocess.run([given["program"]], check=True))
+attempt("run a planted program", lambda: subprocess.run([parameters["program"]], check=True))
 for name in ("environ", "mem", "maps", "cwd/."):
-    attempt(f"look into the parent's {name}",
+    attempt(f"read {name} of the parent",
             lambda: open(f"/proc/{os.getppid()}/{name}", "rb").close())
-if given["abi"] >= 4:
+if parameters["abi"] >= 4:
     attempt("listen", lambda: socket.socket().bind(("127.0.0.1", 0)))
-if given["abi"] >= 6:
+if parameters["abi"] >= 6:
     attempt("signal the parent", lambda: os.kill(os.getppid(), signal.SIGCONT))
 libc = ctypes.CDLL(None, use_errno=True)
 
 def call(number, *arguments):
     result = libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments))
-    if result == 0 and number == given["clone"]:
+    if result == 0 and number == parameters["clone"]:
         os._exit(0)
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
-for path in given["own"]:
+for path in parameters["own"]:
     attempt(f"make {path} run with its owner's rights", lambda: os.chmod(path, 0o4755))
-    attempt(f"let everybody write {path}", lambda: call(given["fchmodat"], -100,
+    attempt(f"make {path} writable for all users", lambda: call(parameters["fchmodat"], -100,
         ctypes.cast(path.encode(), ctypes.c_void_p).value, 0o666))
     attempt(f"extend the access list of {path}", lambda: os.setxattr(path, "user.x", b""))
 attempt("change the mode of an open file", lambda: os.fchmod(1, 0o666))
-attempt("enter a user namespace", lambda: call(given["unshare"], 0x10000000))
-attempt("start a user namespace", lambda: call(given["clone"], 0x10000000 | 17, 0, 0, 0, 0))
+attempt("enter a user namespace", lambda: call(parameters["unshare"], 0x10000000))
+attempt("start a user namespace", lambda: call(parameters["clone"], 0x10000000 | 17, 0, 0, 0, 0))
 for name, number in (("io_uring_setup", 425), ("io_uring_enter", 426), ("io_uring_register", 427)):
     attempt(name, lambda: call(number, 1, 0, 0, 0))
-if given["socket"]:
+if parameters["socket"]:
     attempt("connect to a socket of root",
-            lambda: socket.socket(socket.AF_UNIX).connect(given["socket"]))
-socket.create_connection(("127.0.0.1", given["port"])).close()
+            lambda: socket.socket(socket.AF_UNIX).connect(parameters["socket"]))
+socket.create_connection(("127.0.0.1", parameters["port"])).close()
 own = subprocess.Popen(["/bin/sleep", "60"])
 attempt("limit another process", lambda: resource.prlimit(own.pid, resource.RLIMIT_CPU, (1, 1)))
 own.kill()

@@ -81,6 +81,7 @@ class HostileReplies(HostileService):
         await x.reply(code, json.dumps(body).encode(), **headers)
 
     def _note(self, x: Exchange) -> str:
+        """Store a call of the device in ``sent``, and return its operation."""
         operation = x.request.path.rpartition("/")[2]
         content = f"{x.request.path} {x.request.headers} {x.request.body.decode()}"
         self.sent.setdefault(operation, []).append(content)

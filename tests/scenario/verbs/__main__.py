@@ -1,6 +1,6 @@
-"""`python -m tests.scenario.verbs`: runs cells of the table in docs/cli.md (see `world`)."""
+"""Runs cells of the table in docs/cli.md. `isolated_machine` describes input and output."""
 
-from tests.scenario.verbs.world import main
+from tests.scenario.verbs.isolated_machine import main
 
 if __name__ == "__main__":
     main()

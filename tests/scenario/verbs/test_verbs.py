@@ -17,7 +17,7 @@ import pytest
 
 from tests import sizes
 from tests.paths import ROOT
-from tests.scenario.verbs.world import (
+from tests.scenario.verbs.isolated_machine import (
     BY_HAND,
     CHANGING_VERBS,
     READ_ONLY_VERBS,

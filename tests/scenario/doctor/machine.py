@@ -1,10 +1,11 @@
-"""An isolated environment for doctor: network, file systems, processes, a service, an agent.
+"""The simulated machine of doctor: network, file systems, processes, a service and an agent.
 
 The command below starts this module in separate namespaces. Each situation runs in a fork with new
 namespaces, so it can delete routes, fill disks and mount file systems without an effect on other
 situations.
 
-    unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.doctor.world HOME NAME…
+    unshare --net --mount --pid --fork --mount-proc \\
+        python -m tests.scenario.doctor.machine HOME NAME…
 """
 
 import asyncio
@@ -53,11 +54,12 @@ NRestarts=0
 DEADLINE_FACTOR = 5
 """Factor for the deadlines of checks: a machine that runs tests may be busier than a till."""
 
-Situation = Callable[["World"], Awaitable[tuple[CheckResult, ...]]]
+Play = Callable[["Machine"], Awaitable[tuple[CheckResult, ...]]]
+"""A function that creates a situation on a machine, and returns the outcomes of doctor."""
 
 
-class World:
-    """A healthy environment, until a situation breaks it."""
+class Machine:
+    """A simulated machine with its service. It has no faults until a situation adds one."""
 
     def __init__(self, home: Path, service: StrictService) -> None:
         self.home = home
@@ -72,7 +74,7 @@ class World:
         self.status: dict[str, Any] = {}
         """Fields in which the daemon's status file differs from that of a healthy daemon."""
         self.is_enrolled = True
-        self.is_running = True
+        self.is_daemon_running = True
         """Whether the lock and the status file show a running daemon."""
         self.hanging_check: str | None = None
         """The check that hangs and must be abandoned. It keeps its normal deadline."""
@@ -84,7 +86,7 @@ class World:
         self._enroll_if_required()
         context = self.context()
         with contextlib.ExitStack() as stack:
-            if self.is_running:
+            if self.is_daemon_running:
                 self.state.prepare()
                 stack.enter_context(self.state.lock())
                 StatusFile(self.state).write(self._status())
@@ -162,10 +164,10 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(home: Path) -> AsyncIterator[World]:
+async def new_machine(home: Path) -> AsyncIterator[Machine]:
     home.mkdir(parents=True)
     async with StrictService() as service:
-        yield World(home, service)
+        yield Machine(home, service)
 
 
 def run(*words: str) -> None:
@@ -192,13 +194,13 @@ def create_network() -> None:
         run("ip", *line.split())
 
 
-def play(situation: Situation, home: Path) -> dict[str, Any]:
+def play(situation: Play, home: Path) -> dict[str, Any]:
     """Create a network, run the situation, and return the output of doctor."""
     create_network()
 
     async def run_situation() -> tuple[CheckResult, ...]:
-        async with world(home) as isolated_world:
-            return await situation(isolated_world)
+        async with new_machine(home) as machine:
+            return await situation(machine)
 
     outcomes = asyncio.run(run_situation())
     return {
@@ -215,7 +217,7 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
     }
 
 
-def play_in_a_fork(situation: Situation, home: Path) -> str:
+def play_in_a_fork(situation: Play, home: Path) -> str:
     """Run a situation in a fork with new namespaces, and return its result as a line of JSON."""
     read, write = os.pipe()
     if (child := os.fork()) == 0:
