@@ -39,7 +39,7 @@ HEADERS: Final = {
 """The effect of each header of a reply that the agent reads."""
 EVENTS: Final = {
     "data": "an entry, like those in a reply of `onCommands` (above)",
-    "event": "`error` and `done`: 200 characters of the data are logged. All others: ignored",
+    "event": "`error` and `done`: 200 characters of the data are logged. Other names: no effect",
     "retry": "the time over which reconnections are spread (limits below)",
     "id": "ignored",
 }

@@ -189,7 +189,7 @@ RETAIL: Final = (
                 TOKENS + "test_an_invalid_api_key_gets_no_tokens",
             ),
             row(
-                "keys end with `_live_` or `_test_`, followed by 64 characters",
+                "keys consist of a prefix, `_live_` or `_test_`, and 64 characters",
                 TOKENS + "test_keys_have_the_documented_form",
             ),
             row(
