@@ -120,7 +120,7 @@ class Executor:
 
         The first collection of a kind never waits. Later collections wait for the minimum
         interval, and then for requests that are not acknowledged yet, so that one collection
-        answers them all.
+        answers them all. If the minimum interval is 0, no collection waits.
         """
         if (ended_at := self._ended_at.get(kind)) is None:
             return 0.0

@@ -68,9 +68,9 @@ class WlanError(OSError):
         self.code = code
 
 
-Query = Callable[[uuid.UUID], bytes]
+QueryConnection = Callable[[uuid.UUID], bytes]
 """Returns the WLAN_CONNECTION_ATTRIBUTES of an interface. Raises WlanError."""
-Entries = Callable[[uuid.UUID, Connection], bytes]
+QueryEntries = Callable[[uuid.UUID, Connection], bytes]
 """Returns the WLAN_BSS_LIST of the network of a connection. Raises WlanError."""
 
 
@@ -93,17 +93,19 @@ def read_wireless() -> dict[uuid.UUID, Wireless]:
         raise OSError("only Windows has the Native Wifi API")
 
 
-def wireless_of(table: bytes, query: Query, entries: Entries) -> dict[uuid.UUID, Wireless]:
+def wireless_of(
+    table: bytes, query: QueryConnection, query_entries: QueryEntries
+) -> dict[uuid.UUID, Wireless]:
     """Return the network of each interface of a WLAN_INTERFACE_INFO_LIST."""
     return {
-        interface: _network(interface, query, entries)
+        interface: _network(interface, query, query_entries)
         if is_connected
         else Wireless(status="not-applicable", reason=ON_NO_NETWORK)
         for interface, is_connected in parse_interfaces(table)
     }
 
 
-def _network(interface: uuid.UUID, query: Query, entries: Entries) -> Wireless:
+def _network(interface: uuid.UUID, query: QueryConnection, query_entries: QueryEntries) -> Wireless:
     try:
         connection = parse_connection(query(interface))
     except WlanError as error:
@@ -111,7 +113,7 @@ def _network(interface: uuid.UUID, query: Query, entries: Entries) -> Wireless:
     if connection is None:
         return Wireless(reason="Windows returned data in an unknown format")
     try:
-        bss = parse_entries(entries(interface, connection), connection.access_point)
+        bss = parse_entries(query_entries(interface, connection), connection.access_point)
     except WlanError:
         bss = None
     signal = bss.signal_dbm if bss and bss.signal_dbm in SIGNALS_DBM else None

@@ -237,7 +237,7 @@ class _VerdictBuilder:
         observation = choose_observation(case.printer, device.observations)
         key = (observation.address, observation.port) if observation else None
         users = [e.printer.name for e in self.cases.others(case) if e.may_print_to(device)]
-        old_address_state = f"{case.address} is another device now"
+        old_address_state = f"another device has {case.address} now"
         if occupant == "nobody":
             old_address_state = f"nothing answers at {case.address} any more"
         symptoms = Symptoms(

@@ -164,7 +164,7 @@ class _DirectQueries:
         return self._query(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
 
     def confirm_names(self, watch: Watch, end: End) -> None:
-        """Query the hosts from whose addresses several of their host names were announced."""
+        """Query each host whose address announced itself under several host names."""
         addresses = watch.records.addresses_with_several_names()
         if addresses and end != "cancelled":
             hosts = [host for host in self._hosts(watch.link) if host in addresses]
