@@ -115,8 +115,8 @@ def job_from_json(kind: str, line: bytes) -> Job:
 def collector_of(job: Job) -> Callable[[ChildRun], Facts]:
     """Import and return the collector for the kind of the job. The other collector is not imported.
 
-    Call it before the process confines itself: the application collector starts programs here that
-    need rights which a confined process lacks.
+    Call this function before the process confines itself: for an application job, it starts
+    programs that need rights which a confined process lacks.
     """
     if isinstance(job, NetworkJob):
         from collectors.network.collector import collect_network

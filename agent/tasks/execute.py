@@ -176,9 +176,9 @@ class Executor:
             raise
 
     async def _mark_running(self, kind: Kind) -> tuple[Entry, ...]:
-        """Mark the waiting requests of ``kind`` as running.
+        """Mark the waiting requests of ``kind`` as running, or as expired if their time has passed.
 
-        Returns these requests, except those that the service refuses.
+        Returns the running requests, except those that the service refuses.
         """
         acknowledged_entries = self.ledger.journal.in_state(State.ACKNOWLEDGED)
         waiting = [entry for entry in acknowledged_entries if entry.kind == kind]

@@ -46,8 +46,8 @@ STREAM_SILENT_S: Final = 5.0
 """Assumed time from an interruption of the path until an idle command stream breaks. The real time
 is 3 to 7 seconds (`adapters.http_client`)."""
 GRACE_S: Final = 60.0
-"""After the start of the agent and after a sleep, the network may need this time to come up. This
-is not an interruption."""
+"""After the start of the agent and after a sleep, the network may need this time to come up. During
+this time, no interruption is recorded."""
 SLEEP_MIN_S: Final = 5.0
 """Minimum duration of a sleep of the machine that is recorded."""
 WRITE_EVERY_S: Final = 60.0
@@ -226,7 +226,7 @@ class Recorder:
         self._write(("since", str(since)), ("boot-id", self.boot_id or ""), ("stopped", ""))
 
     def _pause_s(self) -> float | None:
-        """Return the time until the next probe or write; None if none is due."""
+        """Return the seconds until the next probe or write; None if none is due."""
         began_at = self._incidents.began_at
         if began_at is not None:
             return self._pace.pause_s(self._now(), began_at)

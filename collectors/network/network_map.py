@@ -113,7 +113,11 @@ def by_importance(
     counts: Counter[str] = Counter()
 
     def turn(endpoint: Endpoint) -> int:
-        """Return the turn of the next endpoint. A turn has ``ENDPOINTS_AT_ONCE`` of each device."""
+        """Return the number of an endpoint's turn.
+
+        A turn has at most ``ENDPOINTS_AT_ONCE`` endpoints of each device. Call this once for each
+        endpoint, the most important endpoints first.
+        """
         if endpoint.matched_printer_ids:
             return 0
         if is_long and endpoint.status != "reachable" and endpoint.mac_address is None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from collectors.application.readers.network.wireless import (
-    ON_NO_NETWORK,
+    NOT_CONNECTED,
     SIGNALS_DBM,
     Wireless,
     band_and_channel,
@@ -100,7 +100,7 @@ def wireless_of(
     return {
         interface: _network(interface, query, query_entries)
         if is_connected
-        else Wireless(status="not-applicable", reason=ON_NO_NETWORK)
+        else Wireless(status="not-applicable", reason=NOT_CONNECTED)
         for interface, is_connected in parse_interfaces(table)
     }
 
@@ -131,7 +131,7 @@ def _network(interface: uuid.UUID, query: QueryConnection, query_entries: QueryE
 
 def _wireless_of_error(error: WlanError) -> Wireless:
     if error.code in _ERRORS_WITHOUT_NETWORK:
-        return Wireless(status="not-applicable", reason=ON_NO_NETWORK)
+        return Wireless(status="not-applicable", reason=NOT_CONNECTED)
     if error.code == _ERROR_ACCESS_DENIED:
         return Wireless(status="permission-denied", reason=_LOCATION)
     return Wireless(status="collection-failed", reason=str(error))

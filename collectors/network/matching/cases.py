@@ -88,14 +88,19 @@ class Case:
 
 
 class Reach:
-    """Results of connections to addresses. ``is_blind``: nothing of the network was observed."""
+    """Results of connections to addresses.
+
+    ``has_no_observations``: nothing of the network was observed.
+    """
 
     def __init__(self, observed: Observations) -> None:
         self._attempts = observed.attempts
         self._scanned = {a: h.scanned for a, h in observed.hosts.items() if h.scanned}
         self._networks = parse_networks(observed.scanned_networks)
         self._own_networks = parse_networks(observed.own_networks)
-        self.is_blind = not (observed.ports or self._scanned or observed.scanned_networks)
+        self.has_no_observations = not (
+            observed.ports or self._scanned or observed.scanned_networks
+        )
 
     def attempts(self, address: str, port: int) -> tuple[PortState, ...]:
         """Return the results of all connections to a port, oldest first.

@@ -78,7 +78,9 @@ class _VerdictBuilder:
         case = self.cases.get(number)
         if case is None:
             return self._to_verdict(verdicts.local_symptoms(printer))
-        if self.cases.reach.is_blind or (self._printers_only and case.problem in _SEARCHED):
+        if self.cases.reach.has_no_observations or (
+            self._printers_only and case.problem in _SEARCHED
+        ):
             return self._to_verdict(Symptoms(printer, "unknown", self._why_not_examined(case)))
         situation = self.cases.situation(case)
         row = decide(situation)
