@@ -26,7 +26,7 @@ _LIST_HEADER: Final = struct.Struct("<II")
 _INTERFACE: Final = struct.Struct("<16s512sI")  # WLAN_INTERFACE_INFO: GUID, description, state
 _CONNECTED: Final = 1  # wlan_interface_state_connected
 
-# WLAN_CONNECTION_ATTRIBUTES up to the rates: state and mode, the profile's name, DOT11_SSID,
+# The beginning of WLAN_CONNECTION_ATTRIBUTES: state and mode, the profile's name, DOT11_SSID,
 # DOT11_BSS_TYPE, the BSSID with 2 bytes of padding, DOT11_PHY_TYPE, its index, the quality in
 # percent, the rates of receiving and sending in kbit/s, and whether the network is encrypted.
 _CONNECTION: Final = struct.Struct("<II512sI32sI6s2xIIIIII")
