@@ -99,6 +99,8 @@ def job_from_json(kind: str, line: bytes) -> Job:
     Raises ValueError or TypeError if the line is not a job of this kind.
     """
     arguments = json.loads(line) if line.strip() else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the job is not a JSON object")
     if arguments.pop("kind", kind) != kind:
         raise ValueError(f"the job is not of the kind {kind}")
     values: dict[str, Any] = {
