@@ -99,6 +99,8 @@ def job_from_json(kind: str, line: bytes) -> Job:
     Raises ValueError or TypeError if the line is not a job of this kind.
     """
     arguments = json.loads(line) if line.strip() else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the job is not a JSON object")
     if arguments.pop("kind", kind) != kind:
         raise ValueError(f"the job is not of the kind {kind}")
     values: dict[str, Any] = {
@@ -115,8 +117,8 @@ def job_from_json(kind: str, line: bytes) -> Job:
 def collector_of(job: Job) -> Callable[[ChildRun], Facts]:
     """Import and return the collector for the kind of the job. The other collector is not imported.
 
-    Call it before the process confines itself: the application collector starts programs here that
-    need rights which a confined process lacks.
+    Call this function before the process confines itself: for an application job, it starts
+    programs that need rights which a confined process lacks.
     """
     if isinstance(job, NetworkJob):
         from collectors.network.collector import collect_network

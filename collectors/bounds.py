@@ -1,6 +1,6 @@
-"""The limits on processor time and memory of a collector's process.
+"""The processor priority and the memory limit of a collector's process.
 
-The process sets its own limits before any collector is imported, and its children inherit them. A
+The process sets both for itself before any collector is imported, and its children inherit them. A
 collection that needs more memory ends with a MemoryError, which is reported as a crash. The facts
 of its last checkpoint are still used.
 """

@@ -73,7 +73,7 @@ LEASES: Final = (
 """The leases of DHCP clients. The process may list their directories and read these files, but no
 other files there, because those may hold secrets."""
 
-NOWHERE: Final = "/dev/null"
+NULL_DEVICE: Final = "/dev/null"
 """The only path to which the process can write. Programs that it runs get this path as their
 standard input."""
 
@@ -128,7 +128,7 @@ def rules() -> Iterator[Rule]:
         directory, name = Path(pattern).parent, Path(pattern).name
         yield Rule(str(directory), Access.READ_DIR)
         yield from (Rule(str(path), Access.READ_FILE) for path in directory.glob(name))
-    yield Rule(NOWHERE, Access.READ_FILE | Access.WRITE_FILE)
+    yield Rule(NULL_DEVICE, Access.READ_FILE | Access.WRITE_FILE)
 
 
 def module_directories() -> tuple[str, ...]:

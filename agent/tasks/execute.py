@@ -120,7 +120,7 @@ class Executor:
 
         The first collection of a kind never waits. Later collections wait for the minimum
         interval, and then for requests that are not acknowledged yet, so that one collection
-        answers them all.
+        answers them all. If the minimum interval is 0, no collection waits.
         """
         if (ended_at := self._ended_at.get(kind)) is None:
             return 0.0
@@ -176,9 +176,9 @@ class Executor:
             raise
 
     async def _mark_running(self, kind: Kind) -> tuple[Entry, ...]:
-        """Mark the waiting requests of ``kind`` as running.
+        """Mark the waiting requests of ``kind`` as running, or as expired if their time has passed.
 
-        Returns these requests, except those that the service refuses.
+        Returns the running requests, except those that the service refuses.
         """
         acknowledged_entries = self.ledger.journal.in_state(State.ACKNOWLEDGED)
         waiting = [entry for entry in acknowledged_entries if entry.kind == kind]

@@ -21,7 +21,7 @@ class HealthBoard:
     _problems: dict[str, Problem] = field(default_factory=dict)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return the current problems, except those that another one causes."""
+        """Return the current problems, except those that another problem causes."""
         return visible_problems(self._problems.values())
 
     def is_set(self, code: str) -> bool:

@@ -38,7 +38,7 @@ class LocalFaultRecorder:
     def resume(self, recent: Iterable[Incident], open_incidents: Iterable[Incident]) -> None:
         """Continue the incidents of the previous recorder, after a reload of the configuration.
 
-        ``recent`` are the ended incidents of the last hour, which a new one may continue.
+        ``recent`` are the ended incidents of the last hour, which a new incident may continue.
         """
         self._faults = LocalFaults(recent, open_incidents)
 
@@ -79,7 +79,7 @@ class LocalFaultRecorder:
         """End all incidents. Returns them."""
         return self._faults.end_all(now)
 
-    def present(self, now: datetime) -> Sequence[Incident]:
+    def current_incidents(self, now: datetime) -> Sequence[Incident]:
         """Return the open incidents, with their downtime until ``now``."""
         return self._faults.current_incidents(now)
 

@@ -43,11 +43,11 @@ NAME_SERVERS_EVERY_S: Final = 300.0
 SILENT_PROBES_MAX: Final = 3
 """Maximum number of probes of a new path whose gateway never answers."""
 STREAM_SILENT_S: Final = 5.0
-"""Assumed time from an interruption of the path until an idle command stream breaks. It is 3 to 7
-seconds (`adapters.http_client`)."""
+"""Assumed time from an interruption of the path until an idle command stream breaks. The real time
+is 3 to 7 seconds (`adapters.http_client`)."""
 GRACE_S: Final = 60.0
-"""After the start of the agent and after a sleep, the network may need this time to come up. This
-is not an interruption."""
+"""After the start of the agent and after a sleep, the network may need this time to come up. During
+this time, no interruption is recorded."""
 SLEEP_MIN_S: Final = 5.0
 """Minimum duration of a sleep of the machine that is recorded."""
 WRITE_EVERY_S: Final = 60.0
@@ -226,7 +226,7 @@ class Recorder:
         self._write(("since", str(since)), ("boot-id", self.boot_id or ""), ("stopped", ""))
 
     def _pause_s(self) -> float | None:
-        """Return the time until the next probe or write; None if none is due."""
+        """Return the seconds until the next probe or write; None if none is due."""
         began_at = self._incidents.began_at
         if began_at is not None:
             return self._pace.pause_s(self._now(), began_at)
@@ -393,7 +393,7 @@ class Recorder:
         if not self._has_begun:
             self._drop_oldest()
             return
-        open_faults = self.local.present(self.clock.now()) if self.local else ()
+        open_faults = self.local.current_incidents(self.clock.now()) if self.local else ()
         has_more = bool(self._ended_incidents or self._open_incidents or self._events)
         is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
         try:

@@ -12,11 +12,11 @@ _JOINER: Final = "\u200d"  # joins emoji sequences; harmless
 def without_controls(text: str, mark: str = " ") -> str:
     """Return ``text`` as one line, with ``mark`` instead of each run of unprintable characters.
 
-    Unprintable characters are control and format characters (such as bidirectional overrides),
-    lone surrogates, separators, and code points that are private or not assigned. They are not
-    simply deleted, because this would join the text around them (Unicode TR 36, section 3.5).
-    ``collectors.shared.text`` has the same function, because it must not import the agent. A test
-    compares the two.
+    Unprintable characters are control and format characters (such as bidirectional overrides), lone
+    surrogates, separators, and code points that are private or not assigned. They are not simply
+    deleted, because this would join the text around them (Unicode TR 36, section 3.5).
+    ``collectors.shared.text.clean_text`` replaces the same characters. It cannot call this
+    function, because collectors must not import the agent. A test compares the two.
     """
     if text.isprintable():
         return text

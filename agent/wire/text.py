@@ -28,7 +28,8 @@ class Utf16Length(GroupedMetadata):
 
     def __iter__(self) -> Iterator[object]:
         # pydantic first checks the number of characters, which is cheap. This rejects no valid
-        # string: it never has more characters than code units, and at least one if it is not empty.
+        # string: a string never has more characters than code units, and a string that is not empty
+        # has at least one character.
         yield Field(
             min_length=min(1, self.least),
             max_length=self.most,

@@ -89,10 +89,10 @@ def by_importance(
 ) -> tuple[Endpoint, ...]:
     """Order endpoints by importance: matched printers, other printers, announced ports, open ports.
 
-    A list that is too long is cut later, at its end. Devices take turns, so that none displaces the
-    others: only ``ENDPOINTS_AT_ONCE`` endpoints of a device are in the first turn, and its further
-    endpoints come after the first turn of all devices. ``announcers`` maps an address to the device
-    that announced it.
+    A list that is too long is cut later, at its end. Devices take turns, so that no device
+    displaces another. The first turn has at most ``ENDPOINTS_AT_ONCE`` endpoints of each device.
+    The further endpoints of a device come after the first turn of all devices. ``announcers`` maps
+    an address to the device that announced it.
     """
     printers = frozenset(announced_printers)
     endpoints = tuple(endpoints)
@@ -113,7 +113,11 @@ def by_importance(
     counts: Counter[str] = Counter()
 
     def turn(endpoint: Endpoint) -> int:
-        """Return the turn of the next endpoint. A turn has ``ENDPOINTS_AT_ONCE`` of each device."""
+        """Return the number of an endpoint's turn.
+
+        A turn has at most ``ENDPOINTS_AT_ONCE`` endpoints of each device. Call this once for each
+        endpoint, the most important endpoints first.
+        """
         if endpoint.matched_printer_ids:
             return 0
         if is_long and endpoint.status != "reachable" and endpoint.mac_address is None:

@@ -81,7 +81,7 @@ def _query(server: CupsServer, ipp_request: bytes, deadline_s: float) -> ipp.Res
     except TimeoutError:
         raise TimeoutError("it did not answer before the deadline") from None
     except HttpError:
-        raise CupsError("it does not speak HTTP") from None
+        raise CupsError("it did not answer with HTTP") from None
     except ipp.IppError as error:
         raise CupsError(f"its answer cannot be read: {error}") from error
     if not response.is_successful and response.status != ipp.NOT_FOUND:

@@ -145,7 +145,9 @@ class HttpExchange:
             end = _HEAD_END.search(self._unread)
             if end is None:
                 return
-            self._connection.receive_data(_tidy(bytes(self._unread[: end.start()])))
+            self._connection.receive_data(
+                _without_invalid_lines(bytes(self._unread[: end.start()]))
+            )
             del self._unread[: end.end()]
             self._process_events()
         for start in range(0, len(self._unread), _PIECE_BYTES):
@@ -169,7 +171,7 @@ class HttpExchange:
                 return
 
 
-def _tidy(head: bytes) -> bytes:
+def _without_invalid_lines(head: bytes) -> bytes:
     """Return the head of a reply without the invalid lines that some devices send.
 
     h11 would refuse the whole reply because of such a line. Consecutive blanks become one, because

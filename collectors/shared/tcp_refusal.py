@@ -1,5 +1,7 @@
-"""Windows reports a refused TCP connection late: it repeats the SYN after each refusal, for two
-seconds. A shorter wait would take a refusing port for a silent one.
+"""Makes Windows report a refused TCP connection at once, or waits until Windows reports it.
+
+By default, Windows repeats the SYN after each refusal, and reports the refusal after two seconds.
+With a shorter wait, a port that refuses connections would count as silent.
 """
 
 import socket

@@ -15,8 +15,8 @@ def clean_text(raw: str, limit: int = TEXT_MAX) -> str:
     Each character that is not printable becomes a blank: control characters (such as the one that
     begins an ANSI escape), format characters (such as bidirectional overrides), unpaired
     surrogates, and code points that are private or not assigned. Consecutive white space becomes
-    one blank. The result must be the same as that of ``agent.wire.controls``, which a collector
-    must not import. A test compares the two.
+    one blank. The replaced characters must be the same as those of ``agent.wire.controls``, which a
+    collector must not import. A test compares the two.
     """
     # The text is cut first, so that a text of megabytes is no problem. Four times the limit leaves
     # room for blanks that are removed.

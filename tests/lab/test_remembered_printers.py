@@ -88,7 +88,7 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
         assert printers[name]["status"] == "unreachable"
         assert printers[name]["matched_endpoint"] == f"{LAN}.{number}:9100"
         assert f"oved to {LAN}.{number}:9100 (same MAC)" in printers[name]["reason"]
-    assert f"{LAN}.5 is another device now" in printers["kitchen"]["reason"]
+    assert f"another device has {LAN}.5 now" in printers["kitchen"]["reason"]
     assert f"nothing answers at {LAN}.7 any more" in printers["office"]["reason"]
     assert (printers["pass"]["status"], printers["pass"]["matched_endpoint"]) == ("unknown", None)
     assert f"another device answers there: MAC {STRANGER_MAC}" in printers["pass"]["reason"]

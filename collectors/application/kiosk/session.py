@@ -104,7 +104,7 @@ class PageSession:
         self._protocol.receive_data(data)
         self._flush()
         if self._protocol.parser_exc is not None:
-            raise ValueError("the DevTools port does not speak WebSocket")
+            raise ValueError("the DevTools port sent data that is not WebSocket")
 
     def _flush(self) -> None:
         for data in self._protocol.data_to_send():

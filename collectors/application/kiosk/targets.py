@@ -45,7 +45,7 @@ def _query(address: DebugAddress, deadline: Deadline) -> bytes:
         try:
             reply = exchange_blocking(connection, request, BODY_MAX_BYTES, deadline.require_s)
         except HttpError:
-            raise ValueError(f"{PEER} does not speak HTTP") from None
+            raise ValueError(f"{PEER} did not answer with HTTP") from None
     if reply.status != 200:
         raise ValueError(f"{PEER} answered with status {reply.status}")
     if len(reply.body) > BODY_MAX_BYTES:

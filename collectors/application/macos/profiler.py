@@ -18,7 +18,7 @@ from collectors.application.foreign_json import (
     objects,
     text,
 )
-from collectors.application.readers.network.wireless import ON_NO_NETWORK, Wireless
+from collectors.application.readers.network.wireless import NOT_CONNECTED, Wireless
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
 from collectors.shared.run_command import run_command
 
@@ -256,7 +256,7 @@ def _wireless(network: Object) -> Wireless:
         channel=int(channel[1]) if channel else None,
         rate_megabits=number(network, "spairport_network_rate"),
         status="not-applicable" if not network else "unsupported",
-        reason=ON_NO_NETWORK if not network else "macOS does not report it",
+        reason=NOT_CONNECTED if not network else "macOS does not report it",
     )
     if name is not None and "redacted" in name:
         reason = "macOS reports it only to programs with location services"

@@ -17,8 +17,8 @@ $ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
 try { [Console]::OutputEncoding = [Text.UTF8Encoding]::new($false) } catch { }
 $out = @{}
-function Read-Section([string]$name, [scriptblock]$ask) {
-  try { $out[$name] = @{ ok = @(& $ask) } }
+function Read-Section([string]$name, [scriptblock]$query) {
+  try { $out[$name] = @{ ok = @(& $query) } }
   catch { $out[$name] = @{ error = $_.CategoryInfo.Reason } }
 }
 function Utc($time) {

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from collectors.application.readers.network.wireless import (
-    ON_NO_NETWORK,
+    NOT_CONNECTED,
     SIGNALS_DBM,
     Wireless,
     band_and_channel,
@@ -26,7 +26,7 @@ _LIST_HEADER: Final = struct.Struct("<II")
 _INTERFACE: Final = struct.Struct("<16s512sI")  # WLAN_INTERFACE_INFO: GUID, description, state
 _CONNECTED: Final = 1  # wlan_interface_state_connected
 
-# WLAN_CONNECTION_ATTRIBUTES up to the rates: state and mode, the profile's name, DOT11_SSID,
+# The beginning of WLAN_CONNECTION_ATTRIBUTES: state and mode, the profile's name, DOT11_SSID,
 # DOT11_BSS_TYPE, the BSSID with 2 bytes of padding, DOT11_PHY_TYPE, its index, the quality in
 # percent, the rates of receiving and sending in kbit/s, and whether the network is encrypted.
 _CONNECTION: Final = struct.Struct("<II512sI32sI6s2xIIIIII")
@@ -68,9 +68,9 @@ class WlanError(OSError):
         self.code = code
 
 
-Query = Callable[[uuid.UUID], bytes]
+QueryConnection = Callable[[uuid.UUID], bytes]
 """Returns the WLAN_CONNECTION_ATTRIBUTES of an interface. Raises WlanError."""
-Entries = Callable[[uuid.UUID, Connection], bytes]
+QueryEntries = Callable[[uuid.UUID, Connection], bytes]
 """Returns the WLAN_BSS_LIST of the network of a connection. Raises WlanError."""
 
 
@@ -93,17 +93,19 @@ def read_wireless() -> dict[uuid.UUID, Wireless]:
         raise OSError("only Windows has the Native Wifi API")
 
 
-def wireless_of(table: bytes, query: Query, entries: Entries) -> dict[uuid.UUID, Wireless]:
+def wireless_of(
+    table: bytes, query: QueryConnection, query_entries: QueryEntries
+) -> dict[uuid.UUID, Wireless]:
     """Return the network of each interface of a WLAN_INTERFACE_INFO_LIST."""
     return {
-        interface: _network(interface, query, entries)
+        interface: _network(interface, query, query_entries)
         if is_connected
-        else Wireless(status="not-applicable", reason=ON_NO_NETWORK)
+        else Wireless(status="not-applicable", reason=NOT_CONNECTED)
         for interface, is_connected in parse_interfaces(table)
     }
 
 
-def _network(interface: uuid.UUID, query: Query, entries: Entries) -> Wireless:
+def _network(interface: uuid.UUID, query: QueryConnection, query_entries: QueryEntries) -> Wireless:
     try:
         connection = parse_connection(query(interface))
     except WlanError as error:
@@ -111,7 +113,7 @@ def _network(interface: uuid.UUID, query: Query, entries: Entries) -> Wireless:
     if connection is None:
         return Wireless(reason="Windows returned data in an unknown format")
     try:
-        bss = parse_entries(entries(interface, connection), connection.access_point)
+        bss = parse_entries(query_entries(interface, connection), connection.access_point)
     except WlanError:
         bss = None
     signal = bss.signal_dbm if bss and bss.signal_dbm in SIGNALS_DBM else None
@@ -129,7 +131,7 @@ def _network(interface: uuid.UUID, query: Query, entries: Entries) -> Wireless:
 
 def _wireless_of_error(error: WlanError) -> Wireless:
     if error.code in _ERRORS_WITHOUT_NETWORK:
-        return Wireless(status="not-applicable", reason=ON_NO_NETWORK)
+        return Wireless(status="not-applicable", reason=NOT_CONNECTED)
     if error.code == _ERROR_ACCESS_DENIED:
         return Wireless(status="permission-denied", reason=_LOCATION)
     return Wireless(status="collection-failed", reason=str(error))

@@ -57,8 +57,8 @@ class Case:
     def elsewhere(self) -> tuple[Match, ...]:
         """The devices elsewhere that are the printer.
 
-        If some of these devices are identified by their MAC, only these are returned, because a MAC
-        is the strongest evidence.
+        A MAC is the strongest evidence. So if some of the devices are identified by their MAC, the
+        other devices are left out.
         """
         others = [match for match in self.matches if match.device is not self.device]
         by_mac = tuple(m for m in others if m.by == "MAC" and not m.is_mac_from_host_name)
@@ -88,14 +88,19 @@ class Case:
 
 
 class Reach:
-    """Results of connections to addresses. ``is_blind``: nothing of the network was observed."""
+    """Results of connections to addresses.
+
+    ``has_no_observations``: nothing of the network was observed.
+    """
 
     def __init__(self, observed: Observations) -> None:
         self._attempts = observed.attempts
         self._scanned = {a: h.scanned for a, h in observed.hosts.items() if h.scanned}
         self._networks = parse_networks(observed.scanned_networks)
         self._own_networks = parse_networks(observed.own_networks)
-        self.is_blind = not (observed.ports or self._scanned or observed.scanned_networks)
+        self.has_no_observations = not (
+            observed.ports or self._scanned or observed.scanned_networks
+        )
 
     def attempts(self, address: str, port: int) -> tuple[PortState, ...]:
         """Return the results of all connections to a port, oldest first.
@@ -320,8 +325,8 @@ def choose_observation(
 ) -> PortObservation | None:
     """Return the observation of the best port to print to.
 
-    If the printer's setup has a port, it is of this port. Otherwise it is of a port that gives the
-    printer's UUID or DNS-SD name (`is_own`), or else of a usual print port.
+    The best port is the port in the printer's setup. If the setup has no port, the best port is one
+    that gives the printer's UUID or DNS-SD name (`is_own`), or else a usual print port.
     """
     if printer.port is not None:
         observations = [

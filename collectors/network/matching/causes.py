@@ -91,7 +91,7 @@ def _is_unreached_in(symptoms: Symptoms, network: str) -> bool:
     return symptoms.is_unreached and bool(network) and symptoms.is_in(network)
 
 
-_IS_IT_ON = "is it switched on and connected?"
+_CHECK_POWER = "is it switched on and connected?"
 
 # "place": why the printer's address, port or cable leads nowhere. "instead": which other device or
 # port may be meant. "device": problems that the printer has. "queue" and "jobs": problems of its
@@ -127,7 +127,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, _: s.out_of_reach == "other network",
             "{s.seen}; {s.address} is in another network than this machine",
             "the printer was found at an address in none of this machine's networks",
-            "move one of them, so that both are in the same network",
+            "move the printer or this machine, so that both are in the same network",
         ),
         Cause(
             "already-set-up",
@@ -195,14 +195,14 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "{s.seen}",
             "nothing answers at the printer's address, not even ARP; or no device has the printer's"
             " name, MAC or UUID",
-            _IS_IT_ON,
+            _CHECK_POWER,
         ),
         Cause(
             "asleep-or-off",
             lambda s, _: s.contact == "no-answer" and not s.is_answering,
             "{s.seen}",
             "only the printer's MAC is known; no port accepts or refuses a connection",
-            _IS_IT_ON,
+            _CHECK_POWER,
         ),
         Cause(
             "port-held",

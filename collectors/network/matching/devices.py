@@ -24,7 +24,7 @@ _NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
 class Device:
     """One device. ``addresses`` has its IPv4 addresses first, then the IPv6 addresses that are
     certainly its own. ``is_alive``: it answered a connection, or something about it was announced.
-    ``is_there``: it is alive, or it answered ARP during the scan.
+    ``is_present``: it is alive, or it answered ARP during the scan.
     """
 
     addresses: tuple[str, ...]
@@ -32,7 +32,7 @@ class Device:
     hostnames: tuple[str, ...]
     observations: tuple[PortObservation, ...]
     is_alive: bool = True
-    is_there: bool = True
+    is_present: bool = True
 
     @property
     def address(self) -> str:
@@ -130,7 +130,7 @@ class DeviceIndex:
         may be from before the printer left this address.
         """
         devices = self.having("mac_addresses", mac_address)
-        counted = [d.is_alive or (d.is_there and old_address not in d.addresses) for d in devices]
+        counted = [d.is_alive or (d.is_present and old_address not in d.addresses) for d in devices]
         return sum(counted) > 1
 
     def printers(self) -> Iterator[Device]:
@@ -212,7 +212,7 @@ def _device(
         hostnames=next((port.hostnames for port in port_observations), ()),
         observations=tuple(port_observations),
         is_alive=is_alive,
-        is_there=is_alive or bool(scanned and scanned.is_confirmed),
+        is_present=is_alive or bool(scanned and scanned.is_confirmed),
     )
 
 
@@ -298,5 +298,5 @@ def _join(devices: Sequence[Device]) -> Device:
             observation for device in devices for observation in device.observations
         ),
         is_alive=any(device.is_alive for device in devices),
-        is_there=any(device.is_there for device in devices),
+        is_present=any(device.is_present for device in devices),
     )

@@ -11,7 +11,7 @@ from collectors.network.observations import KnownPrinter
 VALUE_MAX = 255
 """The most characters of each learned value."""
 
-Identities = Callable[[Device], Iterable[str]]
+ReadIdentities = Callable[[Device], Iterable[str]]
 
 
 def with_learned(
@@ -57,7 +57,9 @@ def _setup(printer: KnownPrinter) -> str:
     return " ".join(part[:VALUE_MAX] for part in parts if part)
 
 
-def _unique_value(device: Device, devices: Sequence[Device], identities: Identities) -> str | None:
+def _unique_value(
+    device: Device, devices: Sequence[Device], identities: ReadIdentities
+) -> str | None:
     """Return a device's identity of one kind. Returns None if the device has several or none, or if
     another device has the same identity."""
     values = set(identities(device))

@@ -78,7 +78,9 @@ class _VerdictBuilder:
         case = self.cases.get(number)
         if case is None:
             return self._to_verdict(verdicts.local_symptoms(printer))
-        if self.cases.reach.is_blind or (self._printers_only and case.problem in _SEARCHED):
+        if self.cases.reach.has_no_observations or (
+            self._printers_only and case.problem in _SEARCHED
+        ):
             return self._to_verdict(Symptoms(printer, "unknown", self._why_not_examined(case)))
         situation = self.cases.situation(case)
         row = decide(situation)
@@ -237,7 +239,7 @@ class _VerdictBuilder:
         observation = choose_observation(case.printer, device.observations)
         key = (observation.address, observation.port) if observation else None
         users = [e.printer.name for e in self.cases.others(case) if e.may_print_to(device)]
-        old_address_state = f"{case.address} is another device now"
+        old_address_state = f"another device has {case.address} now"
         if occupant == "nobody":
             old_address_state = f"nothing answers at {case.address} any more"
         symptoms = Symptoms(

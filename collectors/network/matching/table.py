@@ -15,8 +15,8 @@ Resolution = Literal["fails", "several", "address"]
 ``several``: several devices, of which it picks any one. ``address``: one address."""
 
 Occupant = Literal["this printer", "another printer", "another device", "unknown", "nobody"]
-"""Who is at the address: this printer, the printer of another queue, another device that is no
-printer of this machine, a device that nothing identifies, or nobody."""
+"""Which device is at the address: this printer, the printer of another queue, another device that
+is no printer of this machine, a device that nothing identifies, or none (``nobody``)."""
 
 PortStatus = Literal["open", "refused", "silent", "not tried"]
 """The state of the port: the result of the last connection to it."""

@@ -1,4 +1,4 @@
-"""Chooses the announced services to list. Pure.
+"""Chooses the announced services to list. No I/O.
 
 Any host on a link may announce any service at any address. Therefore these rules apply:
 

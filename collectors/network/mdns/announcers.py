@@ -56,6 +56,7 @@ class LinkRecords:
         self._type_pool = Pool(2 * TYPES_MAX)  # one announcer alone gets at most half of a pool
 
     def __len__(self) -> int:
+        """Return the number of service instances, counted once for each address that sent them."""
         return sum(len(book.instances) for book in self._books.values())
 
     @property

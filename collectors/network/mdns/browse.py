@@ -156,15 +156,15 @@ class _DirectQueries:
     def is_unicast_only(self, watch: Watch, end: End) -> bool:
         """Return whether hosts of a link answer unicast questions but no multicast questions.
 
-        To find out, at most `_UNICAST_HOSTS_MAX` hosts are queried by unicast, but only if no
-        packet was received and a printer of this machine is set up by an mDNS name.
+        Hosts are queried by unicast only if no packet was received and a printer of this machine is
+        set up by an mDNS name. At most `_UNICAST_HOSTS_MAX` hosts are queried.
         """
         if end != "settled" or watch.has_received or not self._identifiers().has_mdns_name:
             return False
         return self._query(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
 
     def confirm_names(self, watch: Watch, end: End) -> None:
-        """Query the hosts from whose addresses several of their host names were announced."""
+        """Query each host whose address announced itself under several host names."""
         addresses = watch.records.addresses_with_several_names()
         if addresses and end != "cancelled":
             hosts = [host for host in self._hosts(watch.link) if host in addresses]

@@ -1,4 +1,4 @@
-"""Reads the name, model and role of a device from a service's name and TXT record. Pure.
+"""Reads the name, model and role of a device from a service's name and TXT record. No I/O.
 
 The TXT keys are those of the Bonjour Printing Specification, AirPlay, RAOP, the HomeKit Accessory
 Protocol, Google Cast, and of makers' own service types.

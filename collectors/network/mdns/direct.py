@@ -1,8 +1,9 @@
 """Queries hosts for their services by unicast.
 
-All hosts are queried if multicast packets were lost or too much was announced, and if a printer of
-this machine needs mDNS and no multicast packet arrives. A host is also queried if different host
-names were announced from its address: one of them may be forged.
+All hosts of a link are queried if multicast packets were lost or too much was announced. A few
+hosts are queried if no multicast packet arrives although a printer of this machine needs mDNS. A
+host is also queried if different host names were announced from its address: one of them may be
+forged.
 
 The source address of a multicast packet is easily forged. Each host is queried from a separate port
 with a random id. So the answer certainly comes from the queried host, unless another machine takes

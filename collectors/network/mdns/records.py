@@ -116,7 +116,7 @@ class RecordBook:
         return any(results)
 
     def confirm(self, records: Iterable[Record]) -> None:
-        """Store records that certainly came from ``source``, and mark their services."""
+        """Store records that certainly came from ``source``. Mark their instances as confirmed."""
         records = list(records)
         self.add(records)
         names = {r.name.lower() for r in records if isinstance(r, ServiceRecord)}

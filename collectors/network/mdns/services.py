@@ -1,7 +1,7 @@
-"""Returns the services in the records of an interface, and the questions for missing records. Pure.
+"""Returns the services in the records of an interface, and the questions for missing records.
 
-A service has the records that its own announcer sent. Addresses and TXT records that this announcer
-did not send are taken from other announcers. Services that are probably forged
+No I/O. A service has the records that its own announcer sent. Addresses and TXT records that this
+announcer did not send are taken from other announcers. Services that are probably forged
 (`RecordBook.refuted`) are left out.
 """
 

@@ -24,8 +24,8 @@ def with_usb(
 
     ``plugged`` are all plugged-in printers, or None if this system does not report USB printers. A
     printer is recognised by its device file, by a serial number that only one device has, or by the
-    model if only one device of the model is plugged in. If none of these is known, the only
-    plugged-in printer is taken for it.
+    model if only one device of the model is plugged in. A printer without these three values is
+    recognised only if it is the only plugged-in printer.
     """
     if plugged is None:
         return tuple(known)

@@ -65,11 +65,11 @@ def enrich(
     If ``interfaces`` is empty, no names are queried. Errors of the network or of hosts are not
     raised.
     """
-    asker = _Querier(deadline_s, run, query or _query)
-    hostnames = asyncio.run(asker.query_all(discoveries, interfaces))
+    querier = _Querier(deadline_s, run, query or _query)
+    hostnames = asyncio.run(querier.query_all(discoveries, interfaces))
     host_count = len(discoveries.hosts()) if interfaces else 0
-    limitations = _limitations(asker.excess_count, asker.unqueried_count, host_count)
-    return Enrichment(tuple(asker.evidence), hostnames, tuple(asker.failures), limitations)
+    limitations = _limitations(querier.excess_count, querier.unqueried_count, host_count)
+    return Enrichment(tuple(querier.evidence), hostnames, tuple(querier.failures), limitations)
 
 
 class _Querier:

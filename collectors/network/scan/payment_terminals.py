@@ -28,9 +28,9 @@ def protect_terminals(
     """Return the targets, changed so that the scan connects to no payment terminal.
 
     The address of a terminal stays a target only if the scan resolves it by ARP. Then none of its
-    ports is tried. If terminals are known by MAC, each other target on a link of ``interfaces`` is
-    resolved before the scan connects to it, and an IPv6 address is left out if its MAC is that of a
-    terminal. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
+    ports is tried. If terminals are known by MAC, each other IPv4 target on a link of
+    ``interfaces`` is resolved before the scan connects to it. An IPv6 target is left out if its MAC
+    is that of a terminal. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
     """
     return tuple(_protect_terminals(targets, terminals, interfaces, own, macs))
 

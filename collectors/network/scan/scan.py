@@ -178,7 +178,7 @@ def scan_result_of(swept: SweepResult, target_count: int) -> ScanResult:
         for mac, count in swept.proxies.items()
     ]
     state = SourceState("succeeded")
-    if swept.ended_early:
+    if swept.has_ended_early:
         tried = target_count - swept.untried_count
         reason = f"ended early: {tried} of {target_count} addresses were tried"
         state = SourceState("failed", reason)
@@ -195,14 +195,14 @@ def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
     """Return the host at an address, or None if the address has no host."""
     probes = swept.probes
     is_proxied = swept.mac_address in proxies
-    is_there = bool(probes.open) if is_proxied else swept.confirmed or bool(swept.mac_address)
+    is_there = bool(probes.open) if is_proxied else swept.is_confirmed or bool(swept.mac_address)
     if not is_there:
         return None
     return ScannedHost(
         address=swept.target.address,
         interface_name=swept.target.interface_name,
         mac_address=None if is_proxied else swept.mac_address,
-        is_confirmed=swept.confirmed,
+        is_confirmed=swept.is_confirmed,
         latency_ms=swept.latency_ms,
         open_ports=tuple(sorted(probes.open)),
         refused_ports=tuple(sorted(probes.refused)),

@@ -38,14 +38,14 @@ _TICK_S = 0.05
 class SweptHost:
     """The state of one address.
 
-    ``confirmed``: the host answered ARP or TCP during the sweep. ``open_print_ports``
+    ``is_confirmed``: the host answered ARP or TCP during the sweep. ``open_print_ports``
     maps each open print port to the time of the connection.
     """
 
     target: Target
     probes: HostProbes
     mac_address: str | None = None
-    confirmed: bool = False
+    is_confirmed: bool = False
     latency_ms: float | None = None
     open_print_ports: dict[int, float] = field(default_factory=dict)
 
@@ -63,7 +63,7 @@ class SweepResult:
     unanswered: tuple[Target, ...]
     proxies: dict[str, int]
     untried_count: int
-    ended_early: bool
+    has_ended_early: bool
 
 
 class Sweep:
@@ -126,11 +126,11 @@ class Sweep:
         once at the end.
         """
         self._add_neighbours(self._network.known_neighbours())
-        ended_early = False
+        has_ended_early = False
         reported_s = -_TICK_S
         while not self._is_done(now := self._network.now()):
             if is_cancelled() or now >= deadline_s:
-                ended_early = True
+                has_ended_early = True
                 break
             self._resolve(now)
             self._start_last_retries(now)
@@ -143,7 +143,7 @@ class Sweep:
             self._add_neighbours(events.neighbours)
             self._add_contacts(events.contacts)
         on_progress(self._done_count(self._network.now()), self._total)
-        return self._result(ended_early)
+        return self._result(has_ended_early)
 
     # ------------------------------------------------------------------ what is left to do
 
@@ -278,7 +278,7 @@ class Sweep:
         if host is None:
             return
         host.mac_address = mac_address
-        host.confirmed = host.confirmed or is_answer
+        host.is_confirmed = host.is_confirmed or is_answer
         if (address, mac_address) in self._terminals:
             self._leave_alone(host)
             return
@@ -322,7 +322,7 @@ class Sweep:
                 self._add_open_port(host, contact.port, now)
             self._network.drop(contact.address, contact.port)
             if contact.outcome != "unreachable":
-                host.confirmed = True
+                host.is_confirmed = True
                 self._discoveries.add_host(contact.address)
             if contact.latency_ms is not None:
                 host.latency_ms = min(contact.latency_ms, host.latency_ms or contact.latency_ms)
@@ -341,11 +341,11 @@ class Sweep:
         be done, because the query uses the only connection that some printers accept."""
         return self._discoveries.queries_ipp_at_once and host.probes.is_done_with_print_ports
 
-    def _result(self, ended_early: bool) -> SweepResult:
+    def _result(self, has_ended_early: bool) -> SweepResult:
         return SweepResult(
             hosts=tuple(self._hosts.values()),
             unanswered=self._window.unanswered,
             proxies=self._census.proxies,
             untried_count=self._window.untried_count + len(self._direct),
-            ended_early=ended_early,
+            has_ended_early=has_ended_early,
         )

@@ -160,11 +160,11 @@ def _blocks(range_: _Range, rank: int) -> Iterator[tuple[int, int, int]]:
     """
     first = int(range_.network.network_address)
     last = int(range_.network.broadcast_address)
-    home = int(range_.near) // _BLOCK_ADDRESSES * _BLOCK_ADDRESSES
+    near_start = int(range_.near) // _BLOCK_ADDRESSES * _BLOCK_ADDRESSES
     block_count = (last - first) // _BLOCK_ADDRESSES + 1
     for distance in range(block_count):
-        sides = {home - distance * _BLOCK_ADDRESSES, home + distance * _BLOCK_ADDRESSES}
-        for start in sorted(sides):
+        offset = distance * _BLOCK_ADDRESSES
+        for start in sorted({near_start - offset, near_start + offset}):
             if start <= last and start + _BLOCK_ADDRESSES > first:
                 yield distance, rank, start
 

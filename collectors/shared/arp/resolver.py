@@ -125,6 +125,7 @@ class Resolver:
         return address in self._queries
 
     def is_known(self, address: str) -> bool:
+        """Return whether an address has answered, or did not answer in time."""
         return address in self.answers or address in self.silent
 
     @property
@@ -171,7 +172,7 @@ class Resolver:
         elif query.primed_s is None:
             return
         elif query.was_stale and not has_host_mac:
-            # The device of the unconfirmed entry is gone. Another may have taken the address.
+            # The device of the unconfirmed entry is gone. Another one may have taken its address.
             self.silent.add(address)
             query.primed_s, query.was_stale = None, False
         elif now - query.primed_s >= (STALE_S if query.was_stale else SETTLE_S):

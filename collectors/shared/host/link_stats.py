@@ -1,8 +1,8 @@
 """Reads the states of all interfaces with psutil, and corrects them on macOS.
 
 psutil derives ``isup`` from the flag IFF_RUNNING. On macOS this flag stays set if the cable is
-unplugged, or if Wi-Fi is on no network. There, SIOCGIFMEDIA (ifmedia(4)) returns whether the
-interface has a carrier. This is the "status" that ifconfig prints.
+unplugged, or if Wi-Fi is not connected. So on macOS, SIOCGIFMEDIA (ifmedia(4)) is queried, which
+returns whether the interface has a carrier. ifconfig prints the carrier as "status".
 """
 
 import contextlib

@@ -20,7 +20,7 @@ from collectors.application.linux.network.dhcp import read_dhcp
 from collectors.application.readers.network.dhcp import Dhcp
 from collectors.application.readers.network.interfaces import Links
 from collectors.application.readers.network.wireless import (
-    ON_NO_NETWORK,
+    NOT_CONNECTED,
     Wireless,
     band_and_channel,
 )
@@ -132,7 +132,7 @@ def wireless_of(interface: nl80211.Interface, connection: nl80211.Connection | N
         reason = "the interface is not a client of a network"
         return Wireless(status="not-applicable", reason=reason)
     if connection is None:
-        return Wireless(status="not-applicable", reason=ON_NO_NETWORK)
+        return Wireless(status="not-applicable", reason=NOT_CONNECTED)
     band, channel = band_and_channel(interface.frequency_mhz)
     return Wireless(
         interface.ssid,

@@ -1,7 +1,8 @@
 """Tests whether and how fast the service can be reached, and who issued its certificate.
 
-The probe makes one name look-up, one connection and one TLS handshake, and sends no request. If the
-certificate is not trusted, the probe connects a second time to read the issuer.
+The probe looks up the service's name once, and connects to the first of its addresses that accepts
+a connection. It does a TLS handshake and sends no request. If the certificate is not trusted, the
+probe connects a second time to read the issuer.
 """
 
 import socket

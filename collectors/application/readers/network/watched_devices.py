@@ -37,8 +37,8 @@ from collectors.shared.watched_devices import (
 
 SOURCE: Final = "ARP"
 LIMIT_S: Final = 9.2
-"""The neighbour table may have an older entry for a device that is gone. The kernel needs 8 s to
-find out that such a device does not answer."""
+"""Time limit of the source. The neighbour table may have an older entry for a device that is gone.
+The kernel needs 8 s to find out that such a device does not answer."""
 KNOWN_TRIES: Final = 2
 """How often the known addresses are tried. A device on Wi-Fi may miss the requests of one try."""
 _RESERVE_S: Final = 0.2  # the search ends this long before the deadline

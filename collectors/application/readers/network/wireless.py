@@ -14,7 +14,7 @@ KEYS: Final = (
     "interface.wifiChannel",
     "interface.wifiRateMegabitsPerSecond",
 )
-ON_NO_NETWORK: Final = "the interface is on no network"
+NOT_CONNECTED: Final = "the interface is not connected to a network"
 SIGNALS_DBM: Final = range(-127, 0)
 """Possible signals. If the signal is unknown, drivers report 0, or a value of -128 or less."""
 

@@ -147,8 +147,14 @@ def stream_handler(chunk: bytes, first: bytes = b"", *, start: bytes = b"GET") -
 
 WEBSOCKET = b"GET /devtools/page/"
 CASES: dict[str, tuple[ConnectionHandler, str]] = {
-    "garbage instead of HTTP": (stream_handler(b"\xff\x00garbage" * 1000), "does not speak HTTP"),
-    "an endless head": (stream_handler(b"X: y\r\n", b"HTTP/1.1 200 OK\r\n"), "does not speak HTTP"),
+    "garbage instead of HTTP": (
+        stream_handler(b"\xff\x00garbage" * 1000),
+        "did not answer with HTTP",
+    ),
+    "an endless head": (
+        stream_handler(b"X: y\r\n", b"HTTP/1.1 200 OK\r\n"),
+        "did not answer with HTTP",
+    ),
     "an endless body": (stream_handler(b"x" * 4096, b"HTTP/1.1 200 OK\r\n\r\n"), "sent more than"),
     "an endless handshake": (
         stream_handler(b"X: y\r\n" * 99, b"HTTP/1.1 101 x\r\n", start=WEBSOCKET),
@@ -185,8 +191,8 @@ def page_list_handler(reply: bytes) -> ConnectionHandler:
         (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "answered with status 404"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[]", "ended its answer early"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]", "ended its answer early"),
-        (b"HTTP/1.1 200 OK\r\n", "does not speak HTTP"),
-        (b"", "does not speak HTTP"),
+        (b"HTTP/1.1 200 OK\r\n", "did not answer with HTTP"),
+        (b"", "did not answer with HTTP"),
         (b"HTTP/1.1 200 OK\r\n\r\n[]", "has no page open"),
         (
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n",

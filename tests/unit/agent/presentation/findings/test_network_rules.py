@@ -47,7 +47,7 @@ def with_mac(lan_host: MapHost, mac: str) -> MapHost:
 
 
 # In this sweep, one device answered ARP for 212 of 254 addresses.
-SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, untried_count=0, ended_early=False)
+SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, untried_count=0, has_ended_early=False)
 (PROXY_ARP,) = scan.scan_result_of(SWEEP, target_count=254).limitations
 
 

@@ -121,8 +121,11 @@ def test_an_old_kernel_reports_the_rate_in_16_bits() -> None:
 @pytest.mark.parametrize(
     ("kernel", "reason"),
     [
-        (Kernel([interface(frequency=None, ssid=b"")], {3: []}), "the interface is on no network"),
-        (Kernel([interface()], {}), "the interface is on no network"),
+        (
+            Kernel([interface(frequency=None, ssid=b"")], {3: []}),
+            "the interface is not connected to a network",
+        ),
+        (Kernel([interface()], {}), "the interface is not connected to a network"),
         (
             Kernel([interface(kind=ACCESS_POINT_TYPE)], {3: [station()]}),
             "the interface is not a client of a network",

@@ -59,7 +59,7 @@ def test_the_connection_to_an_access_point_is_read() -> None:
         "interface.wifiChannel": 1,
         "interface.wifiRateMegabitsPerSecond": 866.7,
     }
-    assert wireless[IDLE].reason == "the interface is on no network"
+    assert wireless[IDLE].reason == "the interface is not connected to a network"
 
 
 def test_only_the_entries_of_the_connected_network_are_requested() -> None:
@@ -81,7 +81,7 @@ def test_only_the_entries_of_the_connected_network_are_requested() -> None:
             "permission-denied",
             "Windows reports it only to programs with the location permission",
         ),
-        (5023, "not-applicable", "the interface is on no network"),  # ERROR_INVALID_STATE
+        (5023, "not-applicable", "the interface is not connected to a network"),  # ERROR_INVALID_STATE
         (87, "collection-failed", "Windows answered with the error 87"),  # ERROR_INVALID_PARAMETER
     ],
 )

@@ -55,7 +55,7 @@ def test_swapped_identical_printers_are_recognised_by_mac():
     kitchen, bar = match_again(FIRST, swapped, KITCHEN, BAR)
     assert (kitchen.status, kitchen.matched_endpoint) == ("unreachable", "192.168.1.51:9100")
     assert (bar.status, bar.matched_endpoint) == ("unreachable", "192.168.1.50:9100")
-    assert "Moved to 192.168.1.51:9100 (same MAC); 192.168.1.50 is another device now" in (
+    assert "Moved to 192.168.1.51:9100 (same MAC); another device has 192.168.1.50 now" in (
         kitchen.reason or ""
     )
     assert "Moved to 192.168.1.50:9100 (same MAC)" in (bar.reason or "")

@@ -178,7 +178,7 @@ def test_a_moved_printer_is_matched_although_another_device_has_its_address():
         scanned_networks=LAN,
     )
     result = match_one(replace(QUEUE, uuid=UUID), observed)
-    assert "192.168.1.50 is another device now" in (result.reason or "")
+    assert "another device has 192.168.1.50 now" in (result.reason or "")
 
 
 def test_a_mac_that_is_only_in_the_neighbour_table_is_not_a_match():

@@ -39,7 +39,7 @@ def test_a_terminal_is_listed_but_not_contacted_wherever_its_mac_answers() -> No
     result, discoveries = sweep(lan, "10.0.0.7", "10.0.0.8")
     assert {address for address, _ in lan.connects} == {"10.0.0.8"}
     assert discoveries.hosts() == ("10.0.0.8",)
-    hosts = {host.target.address: (host.mac_address, host.confirmed) for host in result.hosts}
+    hosts = {host.target.address: (host.mac_address, host.is_confirmed) for host in result.hosts}
     assert hosts == {"10.0.0.7": (TERMINAL, True), "10.0.0.8": (OTHER, True)}
 
 

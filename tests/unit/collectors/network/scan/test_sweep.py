@@ -353,7 +353,7 @@ def test_a_cancelled_sweep_ends_at_once_with_a_partial_result() -> None:
 
 def test_a_sweep_ends_at_its_deadline() -> None:
     result, took_s = sweep(SimulatedLan({}), subnet(2000), deadline_s=1.0)
-    assert result.ended_early
+    assert result.has_ended_early
     assert took_s < 1.1
 
 
