@@ -34,7 +34,7 @@ class FakeServiceClient:
     """``calls`` has the operation and the request of each call, in order.
 
     An operation first takes its answers from ``script``, one for each call. After that it gives the
-    answer in ``always``. Without an answer in either, it accepts the request like a real service.
+    answer in ``always``. If neither has an answer, it accepts the request like a real service.
     """
 
     now: Callable[[], datetime]

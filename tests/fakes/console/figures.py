@@ -16,7 +16,7 @@ from tests.fakes.console.play import SAVED, set_connected
 
 DAYS: Final = 14
 YESTERDAY: Final = "a[href$='period=yesterday']"
-LOW: Final = 400
+LOW_HEIGHT: Final = 400
 """Height in pixels of a window that is too low for most of a location's page."""
 PATH: Final = "/api/public/v1/"
 CARDS: Final = (
@@ -187,7 +187,7 @@ async def _document_scrolls(page: Page) -> bool:
     """Return whether the whole document scrolls in a low window, not only one of its elements."""
     await page.send_command(
         "Emulation.setDeviceMetricsOverride",
-        width=await page.run("innerWidth"), height=LOW, deviceScaleFactor=1, mobile=False,
+        width=await page.run("innerWidth"), height=LOW_HEIGHT, deviceScaleFactor=1, mobile=False,
     )  # fmt: skip
     return bool(await page.run("document.documentElement.scrollHeight > innerHeight"))
 

@@ -29,9 +29,9 @@ CSV: Final = """import("/console/downloads.js").then(({ csv }) => csv([{ state: 
   requests: [], device: { legacyInstallId: '=1+"1"', locationId: "@home", platform: "linux",
   appVersion: null, lastSeenAt: "2026-11-20T12:00:00Z", instanceId: "-1" } }]))"""
 """A list of devices as CSV. A spreadsheet would read some of the device's texts as formulas."""
-SAVED: Final = """new Promise((found) => {
+SAVED: Final = """new Promise((resolve) => {
   const { click } = HTMLAnchorElement.prototype, saved = {};
-  const end = () => { if (saved.name && saved.bytes) found(saved); };
+  const end = () => { if (saved.name && saved.bytes) resolve(saved); };
   URL.createObjectURL = (blob) => {
     blob.arrayBuffer().then((bytes) => { saved.bytes = [...new Uint8Array(bytes)]; end(); });
     return "blob:";
@@ -87,10 +87,10 @@ async def play(
     await kitchen.submit(BARE)
     await show_home(page, results)
     await search_devices(page, results)
-    await request_one(page, results, kitchen)
+    await request_from_one_device(page, results, kitchen)
     await open_report(page, results)
     await show_changes(page, results, bar)
-    await request_many(page, results, bar)
+    await request_from_all_devices(page, results, bar)
     await show_printers(page, results)
     await show_findings(page, results)
     await show_offline_device(page, results, kitchen, database)
@@ -146,7 +146,9 @@ async def search_devices(page: Page, results: dict[str, Any]) -> None:
     await page.check_view("devices-found")
 
 
-async def request_one(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) -> None:
+async def request_from_one_device(
+    page: Page, results: dict[str, Any], kitchen: SimulatedDevice
+) -> None:
     await page.click("td.who .name")
     await page.until("document.querySelector('#request-network')")
     results["device title"] = await page.until(
@@ -211,7 +213,9 @@ async def show_changes(page: Page, results: dict[str, Any], bar: SimulatedDevice
     await page.check_view("report-application")
 
 
-async def request_many(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:
+async def request_from_all_devices(
+    page: Page, results: dict[str, Any], bar: SimulatedDevice
+) -> None:
     await page.go("#/devices")
     await page.until(f"({NAMES}).length === 3")
     # A click can replace the rows, for example because a displayed age has changed. Therefore the

@@ -189,7 +189,7 @@ RETAIL: Final = (
                 TOKENS + "test_an_invalid_api_key_gets_no_tokens",
             ),
             row(
-                "keys end with `_live_` or `_test_`, followed by 64 characters",
+                "keys end with `_live_` or `_test_` and 64 further characters",
                 TOKENS + "test_keys_have_the_documented_form",
             ),
             row(
