@@ -6,8 +6,8 @@ from typing import Any, Final
 import httpx2
 
 from agent.wire.codec import encode
-from tests.fakes.console.away import show_offline_device
-from tests.fakes.console.interrupted import show_interruptions
+from tests.fakes.console.interruptions import show_interruptions
+from tests.fakes.console.offline_device import show_offline_device
 from tests.fakes.console.page import Page
 from tests.fixtures.payloads import application_snapshot, bare_report, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
