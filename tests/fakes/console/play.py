@@ -19,7 +19,7 @@ RESULTS: Final = "[...document.querySelectorAll('.results tbody tr')].map((each)
 PRINTERS: Final = (
     "[...document.querySelectorAll('#printer-rows tbody tr')].map((each) => each.innerText)"
 )
-OFF: Final = """({
+BUTTONS_AND_STATE: Final = """({
   buttons: [...document.querySelectorAll('#device-sheet button')].map((each) => each.ariaDisabled),
   state: getComputedStyle(document.querySelector('.title .pill')).color,
 })"""
@@ -324,10 +324,12 @@ async def show_errors(page: Page, results: dict[str, Any], kitchen: SimulatedDev
         f"{RELOAD_AGAIN} && !document.getElementById('outage').hidden"
         " && document.getElementById('outage').textContent"
     )
-    results["during outage"] = await page.run(OFF)
+    results["during outage"] = await page.run(BUTTONS_AND_STATE)
     await page.check_view("device-outage")
     await set_connected(page, is_connected=True)
-    results["after outage"] = await page.until(f"document.getElementById('outage').hidden && {OFF}")
+    results["after outage"] = await page.until(
+        f"document.getElementById('outage').hidden && {BUTTONS_AND_STATE}"
+    )
     await page.run("window.answering = fetch; window.fetch = () => new Promise(() => {})")
     await page.go("#/printers")
     results["loading"] = await page.until(
