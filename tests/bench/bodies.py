@@ -35,13 +35,13 @@ The service counts one item for each comma. Its limits are higher, because the s
 the difference: it has 117 containers and 321 commas."""
 HAN = [chr(code) for code in range(0x4E00, 0x9FA6)]
 """Characters of three bytes in UTF-8. Text of such characters costs more to decode than ASCII."""
-REPLACED = (
+LIST_PATHS = (
     ("endpoints",), ("printers",), ("failures",), ("limitations",), ("networkMap", "hosts"),
     ("networkMap", "interfaces"), ("networkMap", "limitations"), ("networkMap", "bounds", "ports"),
     ("environment", "nativeCapabilities"),
 )  # fmt: skip
 """Paths of lists in a report. Many bodies have a long list at one of these paths."""
-UNBOUNDED = {
+UNBOUNDED_LISTS = {
     ("networkMap", "bounds", "ports"): "1",
     ("networkMap", "limitations"): '"\u4e00"',
     ("networkMap", "interfaces"): '{"name":"","addresses":[],"gateways":[]}',
@@ -88,10 +88,10 @@ def submission(report: str) -> bytes:
 
 def bodies() -> Iterator[tuple[str, bytes]]:
     """Yield bodies that reach a limit of the service, each with the name of its shape."""
-    for path in REPLACED:
+    for path in LIST_PATHS:
         for element in ELEMENTS:
             yield f"{'.'.join(path)} of {element}", submission(full_report(path, element))
-    for path, element in UNBOUNDED.items():
+    for path, element in UNBOUNDED_LISTS.items():
         report = full_report(path, element)
         # Fill the body up to its limit, so that the error is found late.
         more = fill(repeat('"\u4e00"', ITEMS - report.count(",")))

@@ -26,9 +26,9 @@ local = read_local_network().in_use
 ports = json.loads(sys.argv[1])
 began = time.monotonic()
 chosen = select_targets(local, subnets=(), exclude=(), max_hosts=5000)
-found = scan(chosen.targets, ports, deadline_s=began + 120, run=Run(), discoveries=Discoveries())
+result = scan(chosen.targets, ports, deadline_s=began + 120, run=Run(), discoveries=Discoveries())
 took = time.monotonic() - began
-print(json.dumps([took, [[h.address, h.mac_address, h.open_ports] for h in found.hosts]]))
+print(json.dumps([took, [[h.address, h.mac_address, h.open_ports] for h in result.hosts]]))
 """
 _JOB = {"max_hosts": 5000, "max_services": 2048, "max_duration_s": 60}
 

@@ -33,17 +33,17 @@ def builds_here() -> dict[str, tuple[str, ...]]:
     return {name: command for name, command in BUILDS.items() if Path(command[0]).exists()}
 
 
-def write_config(home: Path, base_url: str, key: str, more: str = "") -> Path:
+def write_config(folder: Path, base_url: str, key: str, more: str = "") -> Path:
     """Write a venue's default configuration, with the network scan limited to this machine.
 
     ``more`` contains further TOML tables."""
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "api-key").write_text(key)
-    (home / "api-key").chmod(0o600)
-    config = home / "config.toml"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "api-key").write_text(key)
+    (folder / "api-key").chmod(0o600)
+    config = folder / "config.toml"
     config.write_text(
         f'[service]\nbase_url = "{base_url}"\nlocation_id = "{LOCATION}"\n'
-        f'api_key_file = "{home / "api-key"}"\n[device]\nstate_dir = "{home / "state"}"\n'
+        f'api_key_file = "{folder / "api-key"}"\n[device]\nstate_dir = "{folder / "state"}"\n'
         # The benchmarks send requests without a pause, so the minimum interval is switched off.
         f"[limits]\nmin_collection_interval_seconds = 0\n[network]\ndevice_only = true\n{more}"
     )

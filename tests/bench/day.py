@@ -6,6 +6,7 @@ network namespace. The modules that the first requests load stay in memory. Ther
 measured from the end of the day's first tenth, in which both kinds of report are created.
 
 Usage: python -m tests.bench.day [--heartbeats N] [--requests N] [--interval S] [--build NAME]
+    [--curve FILE]
 """
 
 import argparse
@@ -183,14 +184,14 @@ def _changed_last_seen(service: LocalService, seen: str) -> str | None:
 
 
 def show_day(
-    name: str, command: tuple[str, ...], home: Path, day: Day, curve: Path | None = None
+    name: str, command: tuple[str, ...], folder: Path, day: Day, curve: Path | None = None
 ) -> Outcome:
     """Run a day with one build of the daemon, and print the result. ``curve`` receives the samples
     as lines of ``heartbeat,KiB``.
     """
     more = f'[heartbeat]\ninterval_seconds = {day.interval_s}\n[commands]\ndelivery = "stream"\n'
-    with local_service(home) as service:
-        config = write_config(home / "agent", service.base_url, service.api_key, more)
+    with local_service(folder) as service:
+        config = write_config(folder / "agent", service.base_url, service.api_key, more)
         with running(command, config):
             device = service.enrolled_device()
         # A daemon that has just enrolled uses more memory: restart it.

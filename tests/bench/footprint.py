@@ -54,24 +54,24 @@ def main() -> int:
         return _restart_in_namespaces(with_peers=not options.no_peers)
     builds = builds_here()
     with tempfile.TemporaryDirectory(prefix="venue-bench-") as directory:
-        home = Path(directory)
+        folder = Path(directory)
         if not options.idle_only:
-            show_work(builds, home, options.requests)
-        with local_service(_new_directory(home / "idle")) as service:
-            show_idling(builds, home, service, options.window, options.root)
+            show_work(builds, folder, options.requests)
+        with local_service(_new_directory(folder / "idle")) as service:
+            show_idling(builds, folder, service, options.window, options.root)
         if not options.idle_only:
             name, command = list(builds.items())[-1]  # the package, if it is built
-            show_day(name, command, _new_directory(home / "day"), Day())
+            show_day(name, command, _new_directory(folder / "day"), Day())
     return 0
 
 
-def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> None:
+def show_work(builds: dict[str, tuple[str, ...]], folder: Path, requests: int) -> None:
     """Print the sizes of the packages, and the durations of commands, starts and requests."""
     show_sizes()
     for name, command in builds.items():
-        show_commands(name, command, home)
-        asyncio.run(show_starts(name, command, home))
-        show_latencies(name, command, _new_directory(home / f"latency-{name}"), requests)
+        show_commands(name, command, folder)
+        asyncio.run(show_starts(name, command, folder))
+        show_latencies(name, command, _new_directory(folder / f"latency-{name}"), requests)
 
 
 def _restart_in_namespaces(*, with_peers: bool) -> int:
@@ -112,8 +112,9 @@ def show_sizes() -> None:
         show(package.name, f"{size:.1f} MiB", f"installed {installed / 1024:.1f} MiB")
 
 
-def show_commands(name: str, command: tuple[str, ...], home: Path) -> None:
-    config = write_config(home / "commands", "http://127.0.0.1:9", "key")
+def show_commands(name: str, command: tuple[str, ...], folder: Path) -> None:
+    # No service listens at this address.
+    config = write_config(folder / "commands", "http://127.0.0.1:9", "key")
     with_config = ("--config", str(config))
     for verb, options in (
         ("--version", ()),
@@ -123,14 +124,14 @@ def show_commands(name: str, command: tuple[str, ...], home: Path) -> None:
         ("service --help", ()),
     ):
         words = (*command, *verb.split(), *options)
-        seconds = [_seconds(lambda words=words: _quietly(*words)) for _ in range(5)]
+        seconds = [_duration_s(lambda words=words: _quietly(*words)) for _ in range(5)]
         show(f"{name}: venue-agent {verb}", _format_durations(seconds))
 
 
-async def show_starts(name: str, command: tuple[str, ...], home: Path) -> None:
+async def show_starts(name: str, command: tuple[str, ...], folder: Path) -> None:
     """Measure repeated starts of an agent that is already enrolled, and print the durations."""
     async with StrictService(Reading.SSE) as service:
-        config = write_config(home / f"starts-{name}", service.base_url, API_KEY)
+        config = write_config(folder / f"starts-{name}", service.base_url, API_KEY)
         ready, acknowledged = [], []
         for _ in range(STARTS + 1):
             service.heartbeats = 0
@@ -150,7 +151,7 @@ async def show_starts(name: str, command: tuple[str, ...], home: Path) -> None:
 
 def show_idling(
     builds: dict[str, tuple[str, ...]],
-    home: Path,
+    folder: Path,
     service: LocalService,
     window_s: float,
     peers_root: Path | None,
@@ -161,7 +162,7 @@ def show_idling(
     with contextlib.ExitStack() as stack:
         pids: dict[str, int] = {}
         for name, command in builds.items():
-            config = write_config(home / f"idle-{name}", service.base_url, service.api_key)
+            config = write_config(folder / f"idle-{name}", service.base_url, service.api_key)
             count = len(service.devices())
             with running(command, config):
                 until(lambda count=count: len(service.devices()) > count, 30)
@@ -211,7 +212,7 @@ def _new_directory(path: Path) -> Path:
     return path
 
 
-def _seconds(action: Callable[[], object]) -> float:
+def _duration_s(action: Callable[[], object]) -> float:
     began = time.monotonic()
     action()
     return time.monotonic() - began

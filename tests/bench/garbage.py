@@ -101,11 +101,11 @@ def endless(service: HostileService, chunk: Callable[[HostileService], bytes]) -
     return fault
 
 
-async def measure(name: str, home: Path, seconds: float) -> Cost:
+async def measure(name: str, folder: Path, seconds: float) -> Cost:
     """Run a daemon for ``seconds`` while the service sends garbage of the kind ``name``."""
     async with HostileService(lambda: datetime.now(UTC)) as service:
         service.faults["onCommands"] = endless(service, GARBAGE[name])
-        config = write_config(home, service.base_url)
+        config = write_config(folder, service.base_url)
         async with running_agent(config) as agent:
             await service.until(lambda: service.heartbeats > 0)
             await asyncio.sleep(SETTLE_S)
@@ -126,6 +126,7 @@ async def measure(name: str, home: Path, seconds: float) -> Cost:
 
 
 def _cpu_s(pid: int) -> float:
+    # utime and stime are the fields 14 and 15 (proc_pid_stat(5)). The list begins with field 3.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -136,8 +137,8 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*", default=list(GARBAGE))
     options = parser.parse_args()
     for name in options.kinds:
-        with tempfile.TemporaryDirectory() as home:
-            cost = asyncio.run(measure(name, Path(home), options.seconds))
+        with tempfile.TemporaryDirectory() as folder:
+            cost = asyncio.run(measure(name, Path(folder), options.seconds))
         print(
             f"{name:12} {cost.lines:4} lines {cost.log_bytes / 1024:7.1f} KiB"
             f" {cost.connections:3} connections {cost.cpu_percent:5.1f} % of a core"

@@ -83,8 +83,8 @@ def main() -> int:
     missed = []
     show_wake_up_delay()
     for name, command in builds if options.every_build else builds[-1:]:
-        with tempfile.TemporaryDirectory(prefix="venue-latency-") as home:
-            missed += show_latencies(name, command, Path(home), options.requests, options.rare)
+        with tempfile.TemporaryDirectory(prefix="venue-latency-") as folder:
+            missed += show_latencies(name, command, Path(folder), options.requests, options.rare)
     show_wake_up_delay()
     for goal in missed:
         show("MISSED", goal)
@@ -92,11 +92,11 @@ def main() -> int:
 
 
 def show_latencies(
-    name: str, command: Sequence[str], home: Path, requests: int, rare: int = 0
+    name: str, command: Sequence[str], folder: Path, requests: int, rare: int = 0
 ) -> list[str]:
     """Measure one build against both services; return a description of each missed goal."""
-    missed = show_against_lean(name, command, home / "lean", requests, rare)
-    show_against_reference(name, command, home / "reference", requests)
+    missed = show_against_lean(name, command, folder / "lean", requests, rare)
+    show_against_reference(name, command, folder / "reference", requests)
     return missed
 
 
@@ -104,11 +104,11 @@ def show_latencies(
 
 
 def show_against_lean(
-    name: str, command: Sequence[str], home: Path, requests: int, rare: int
+    name: str, command: Sequence[str], folder: Path, requests: int, rare: int
 ) -> list[str]:
     """Measure with the lean service, whose timestamps are from CLOCK_MONOTONIC."""
     with _lean_service(requests, rare) as service:
-        config = write_config(home, _next_line(service).split()[-1], API_KEY)
+        config = write_config(folder, _next_line(service).split()[-1], API_KEY)
         with running(tuple(command), config) as agent:
             measured: dict[str, list[dict[str, float]]] = json.loads(_next_line(service))
             cpu_s = cost_of(agent.process.pid).cpu_s
@@ -160,14 +160,14 @@ def _since_requested(measured: Sequence[dict[str, float]], event: str) -> Spread
 # ---------------------------------------------------------------------------- the reference service
 
 
-def show_against_reference(name: str, command: Sequence[str], home: Path, requests: int) -> None:
+def show_against_reference(name: str, command: Sequence[str], folder: Path, requests: int) -> None:
     """Measure with the reference service. The timestamps are from its database: each is the time at
     which a call began.
     """
-    home.mkdir()
+    folder.mkdir()
     received, started, finished = [], [], []
-    with local_service(home) as service:
-        config = write_config(home / "agent", service.base_url, service.api_key)
+    with local_service(folder) as service:
+        config = write_config(folder / "agent", service.base_url, service.api_key)
         with running(tuple(command), config):
             instance_id = service.enrolled_device()["instanceId"]
             for _ in range(WARM_UP):

@@ -190,7 +190,7 @@ def test_a_payload_omits_fields_without_a_value(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written",
+    "timestamp",
     [
         "2026-11-20T19:04:12Z",
         "2026-11-20T20:04:12+01:00",
@@ -198,18 +198,18 @@ def test_a_payload_omits_fields_without_a_value(name: str) -> None:
         "2026-11-20T19:04:12.000Z",
     ],
 )
-def test_a_timestamp_in_any_form_is_parsed_as_utc(written: str) -> None:
-    reply = decode(json.dumps({"lastSeenAt": written}), device.HeartbeatReply)
+def test_a_timestamp_in_any_form_is_parsed_as_utc(timestamp: str) -> None:
+    reply = decode(json.dumps({"lastSeenAt": timestamp}), device.HeartbeatReply)
 
     assert reply.last_seen_at.isoformat() == "2026-11-20T19:04:12+00:00"
 
 
-@pytest.mark.parametrize("written", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"])
-def test_a_timestamp_whose_utc_time_is_out_of_range_is_parsed(written: str) -> None:
-    reply = decode(json.dumps({"lastSeenAt": written}), device.HeartbeatReply)
+@pytest.mark.parametrize("timestamp", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"])
+def test_a_timestamp_whose_utc_time_is_out_of_range_is_parsed(timestamp: str) -> None:
+    reply = decode(json.dumps({"lastSeenAt": timestamp}), device.HeartbeatReply)
 
     assert reply.last_seen_at.tzinfo is not None
-    assert reply.last_seen_at.year == int(written[:4])
+    assert reply.last_seen_at.year == int(timestamp[:4])
 
 
 @pytest.mark.parametrize("value", ["null", "true", '"soon"', "[]", '"2026-13-01T00:00:00Z"'])

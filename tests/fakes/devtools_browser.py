@@ -151,7 +151,9 @@ def recorded_fault(debug_port: int) -> str | None:
 
 def collect(url: str) -> ApplicationFacts:
     return take_snapshot(
-        [read_kiosk_browser.bind(url), read_kiosk_page.bind(url)], 5, RecordingRun()
+        [read_kiosk_browser.bind(url), read_kiosk_page.bind(url)],
+        max_duration_s=5,
+        run=RecordingRun(),
     )
 
 

@@ -36,7 +36,7 @@ class FakeClock:
         return START + timedelta(seconds=self.elapsed_s + self.stepped_s)
 
     def monotonic(self) -> float:
-        return 1000.0 + self.elapsed_s
+        return 1000.0 + self.elapsed_s  # a monotonic clock begins at any value
 
     def slept_s(self) -> float:
         """Return how long the machine, not a task, has slept."""

@@ -38,6 +38,7 @@ HEARTBEAT_S = 60.0
 STREAM_BREAKS_AFTER_S = 6.0
 TIMEOUT_S = 20.0
 RETRY_S = 4.0
+PROBE_TIMEOUT_S = 1.5
 REPLY_S = 0.02
 """The duration of a call that does not time out."""
 
@@ -97,7 +98,7 @@ class FakePath:
         failing = self.failing()
         service = self._service(failing)
         if service == "silent":
-            await self.clock.sleep(1.5)
+            await self.clock.sleep(PROBE_TIMEOUT_S)
         is_gateway_reached = self._is_gateway_reached(failing)
         return Sample(
             link=link,

@@ -34,7 +34,7 @@ class FakeServiceClient:
     """``calls`` has the operation and the request of each call, in order.
 
     An operation first takes its answers from ``script``, one for each call. After that it gives the
-    answer in ``always``. Without an answer in either, it accepts the request like a real service.
+    answer in ``always``. If neither has an answer, it accepts the request like a real service.
     """
 
     now: Callable[[], datetime]
@@ -47,7 +47,7 @@ class FakeServiceClient:
     answer_timeouts_s: list[float | None] = field(default_factory=list)
     """The timeout of each call of `onCommands`."""
 
-    def named(self, operation: str) -> list[Any]:
+    def requests_of(self, operation: str) -> list[Any]:
         """Return the request of each call of ``operation``."""
         return [request for name, request in self.calls if name == operation]
 
@@ -76,7 +76,7 @@ class FakeServiceClient:
                 legacy_install_id=request.legacy_install_id,
                 app_version=request.app_version,
                 capabilities=request.capabilities,
-                binding_id=UUID(int=0xB1 + len(self.named("enroll"))),
+                binding_id=UUID(int=0xB1 + len(self.requests_of("enroll"))),
                 organization_id="org-0001",
             )
             return ChallengeReply(challenge_id=UUID(int=0xC), nonce="nonce")
@@ -124,7 +124,9 @@ class FakeServiceClient:
         self, *, stream: bool, answer_within_s: float | None = None
     ) -> AsyncIterator[CommandStream]:
         self.answer_timeouts_s.append(answer_within_s)
-        answer = await self._answer("onCommands", stream, lambda: CommandStream(False, at_once()))
+        answer = await self._answer(
+            "onCommands", stream, lambda: CommandStream(False, frames_then_end())
+        )
         self.open_streams += 1
         try:
             yield answer
@@ -132,16 +134,16 @@ class FakeServiceClient:
             self.open_streams -= 1
 
 
-async def at_once(*frames: Frame | Exception) -> AsyncIterator[Frame]:
-    """Yield these frames. An exception among them is raised, and ends the stream."""
+async def frames_then_end(*frames: Frame | Exception) -> AsyncIterator[Frame]:
+    """Yield the frames, and end. An exception among them is raised instead of yielded."""
     for frame in frames:
         if isinstance(frame, Exception):
             raise frame
         yield frame
 
 
-async def for_ever(*frames: Frame) -> AsyncIterator[Frame]:
-    """Yield these frames, then wait without ending."""
+async def frames_then_wait(*frames: Frame) -> AsyncIterator[Frame]:
+    """Yield the frames, and then wait without an end, as an open stream does."""
     for frame in frames:
         yield frame
     await asyncio.Event().wait()

@@ -48,10 +48,13 @@ class Reading(StrEnum):
 class StrictService:
     reading: Reading = Reading.SSE
     violations: list[str] = field(default_factory=list)
+    """A text for each error in the calls of the device."""
     acknowledged: list[tuple[str, str]] = field(default_factory=list)
     """The id of the request and the acknowledged status, for each acknowledgement."""
     reports: list[Json] = field(default_factory=list)
+    """The body of each accepted `submitResult`. A repeated body is stored only once."""
     calls: list[str] = field(default_factory=list)
+    """The operation of each call, in order."""
     heartbeats: int = 0
     overrides: dict[str, Callable[[], Reply]] = field(default_factory=dict)
     """Functions whose replies replace the usual replies, by the name of the operation."""

@@ -12,7 +12,7 @@ from agent.doctor import bundle
 from agent.redaction.redactor import Redactor
 
 
-def switch_off() -> None:
+def switch_off_redaction() -> None:
     Redactor.redact = lambda _self, text: text  # type: ignore[method-assign]
     Redactor.mask_known = lambda _self, text: text  # type: ignore[method-assign]
     Redactor.redact_value = lambda _self, _key, value: value  # type: ignore[method-assign]
@@ -21,5 +21,5 @@ def switch_off() -> None:
 
 
 if __name__ == "__main__":
-    switch_off()
+    switch_off_redaction()
     sys.exit(command_line.main())

@@ -87,7 +87,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._jumping.has_sockets = True
 
     def time(self) -> float:
-        return 1000.0 + self._jumping.passed_s
+        return 1000.0 + self._jumping.passed_s  # a monotonic clock begins at any value
 
 
 class VirtualClock:
@@ -112,7 +112,7 @@ class VirtualClock:
         return self.true_time() + timedelta(seconds=self._stepped_s)
 
     def monotonic(self) -> float:
-        return 5000.0 + self.passed_s
+        return 5000.0 + self.passed_s  # a monotonic clock begins at any value
 
     def slept_s(self) -> float:
         return self._suspended_s

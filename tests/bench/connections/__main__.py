@@ -90,7 +90,7 @@ async def _send(port: int, member: Member, count: int) -> Heartbeats:
     """Send heartbeats at a fixed rate, without waiting for earlier ones."""
     result = Heartbeats([])
 
-    async def one() -> None:
+    async def send_one() -> None:
         began_s = time.perf_counter()
         try:
             async with asyncio.timeout(TIMEOUT_S):
@@ -101,7 +101,7 @@ async def _send(port: int, member: Member, count: int) -> Heartbeats:
 
     async with asyncio.TaskGroup() as group:
         for _ in range(count):
-            group.create_task(one())
+            group.create_task(send_one())
             await asyncio.sleep(INTERVAL_S)
     return result
 

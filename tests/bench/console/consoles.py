@@ -21,6 +21,7 @@ from sqlalchemy.engine import Engine
 from starlette.types import Message
 
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.devices.priority import Priority
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Device
@@ -43,7 +44,8 @@ def device(position: int) -> dict[str, Any]:
         "location_id": f"loc-{position % 500:04}", "legacy_install_id": f"till-{position}",
         "app_version": "0.1.0", "capabilities": ["network"], "platform": "linux", "public_key": "",
         "user_id": "u", "foreground": False, "created_at": NOW, "enrolled_at": NOW,
-        "last_seen_at": NOW + timedelta(seconds=60), "priority": 4, "severity": "good",
+        # A time in the future, so that the device stays online during both measurements.
+        "last_seen_at": NOW + timedelta(seconds=60), "priority": Priority.OK, "severity": "good",
     }  # fmt: skip
 
 
@@ -95,8 +97,8 @@ async def measure(core: Core, key: str, name: str, device_sets: list[list[uuid.U
 
 
 async def main() -> None:
-    with tempfile.TemporaryDirectory() as home:
-        database = Database(str(Path(home) / "service.db"))
+    with tempfile.TemporaryDirectory() as folder:
+        database = Database(str(Path(folder) / "service.db"))
         database.write(lambda s: s.execute(insert(Device), [device(n + 1) for n in range(DEVICES)]))
         key = database.write(
             lambda session: create_key(

@@ -25,12 +25,12 @@ import argparse
 import resource
 import sys
 
-from tests.bench.fleet.attacks.beside_attacks import (
+from tests.bench.fleet.attacks.attack_measurements import (
     measure_during_dashboards,
     measure_during_registrations,
     measure_during_reports,
 )
-from tests.bench.fleet.attacks.beside_sign_ins import measure_during_sign_ins
+from tests.bench.fleet.attacks.sign_in_measurement import measure_during_sign_ins
 from tests.bench.fleet.fair import measure_beside_busy_organization
 from tests.bench.fleet.heartbeats import measure_heartbeats
 from tests.bench.fleet.streams import measure_idle_streams, measure_requests

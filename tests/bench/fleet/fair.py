@@ -26,15 +26,15 @@ def measure_beside_busy_organization(databases: list[str]) -> Iterator[str]:
     measured service.
     """
     for database in databases:
-        with temporary_database(database) as url, temporary_database(database) as elsewhere:
-            (greedy, other), (stranger, _) = _organizations(url), _organizations(elsewhere)
+        with temporary_database(database) as url, temporary_database(database) as other_url:
+            (greedy, victim), (other_greedy, _) = _organizations(url), _organizations(other_url)
             with (
                 service(url, "--rate", "20") as started,
-                service(elsewhere, "--rate", "20") as another,
+                service(other_url, "--rate", "20") as other_service,
             ):
-                undisturbed_ms = _p95_ms(started.port, other)
-                attacked_ms = _attacked_p95_ms(started, other, started, greedy)
-                other_attacked_ms = _attacked_p95_ms(started, other, another, stranger)
+                undisturbed_ms = _p95_ms(started.port, victim)
+                attacked_ms = _attacked_p95_ms(started, victim, started, greedy)
+                other_attacked_ms = _attacked_p95_ms(started, victim, other_service, other_greedy)
             ratio, other_ratio = attacked_ms / undisturbed_ms, other_attacked_ms / undisturbed_ms
             yield (
                 f"{database:<28} p95 {undisturbed_ms:.1f} ms undisturbed  {attacked_ms:.1f} ms"
@@ -42,13 +42,13 @@ def measure_beside_busy_organization(databases: list[str]) -> Iterator[str]:
             )
 
 
-def _attacked_p95_ms(started: Service, other: Member, attacked: Service, greedy: Member) -> float:
-    """Return the 95th percentile of the latency of ``other`` at the service ``started``, while
+def _attacked_p95_ms(started: Service, victim: Member, attacked: Service, greedy: Member) -> float:
+    """Return the 95th percentile of the latency of ``victim`` at the service ``started``, while
     ``greedy`` attacks the service ``attacked``.
     """
     with attacking("greedy", attacked.port, greedy.api_key, str(greedy.binding_id)):
         time.sleep(FULL_AFTER_S)
-        return _p95_ms(started.port, other)
+        return _p95_ms(started.port, victim)
 
 
 def _organizations(url: str) -> tuple[Member, Member]:

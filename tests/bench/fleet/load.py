@@ -206,7 +206,7 @@ async def open_streams(
     loop = asyncio.get_running_loop()
     turns = asyncio.Semaphore(at_once)
 
-    async def one(number: int, member: Member) -> Listener:
+    async def open_one(number: int, member: Member) -> Listener:
         async with turns:
             _, listener = await loop.create_connection(
                 lambda: Listener(stream(member), number, on_data),
@@ -218,4 +218,4 @@ async def open_streams(
                 raise RuntimeError(f"a stream was refused with {status}")
             return listener
 
-    return await asyncio.gather(*(one(number, member) for number, member in enumerate(fleet)))
+    return await asyncio.gather(*(open_one(number, member) for number, member in enumerate(fleet)))

@@ -92,10 +92,10 @@ async def _simulate(devices: int, outage_s: float, crowd: int, peak_over_s: int)
             await clock.sleep(SETTLED_AFTER_S)
             assert service.streams == devices
             cut_s = clock.monotonic()
-            service.go_away()
+            service.kill()
             if outage_s:
                 await clock.sleep(outage_s)
-            service.come_back()
+            service.restart()
             back_s = await _until_all_are_back(service, clock, devices)
             await clock.sleep(WATCHED_S - back_s)
             tally = service.tally

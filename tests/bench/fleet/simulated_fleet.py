@@ -99,14 +99,15 @@ class SimulatedService:
     def streams(self) -> int:
         return len(self._open)
 
-    def go_away(self) -> None:
-        """End all streams at once, as a killed process does."""
+    def kill(self) -> None:
+        """End all streams at once, and refuse connections until `restart`."""
         self._is_up = False
         for stream in self._open:
             stream.put_nowait(None)
         self._open.clear()
 
-    def come_back(self) -> None:
+    def restart(self) -> None:
+        """Accept calls again."""
         self._is_up = True
         self._start()
 

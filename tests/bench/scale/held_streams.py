@@ -22,7 +22,7 @@ from agent.wire import routes
 
 AT_ONCE = 64
 """Maximum number of streams that are being opened at a time."""
-AGAIN_S = 1.0
+REOPEN_AFTER_S = 1.0
 """Wait before a refused or lost stream is opened again."""
 ADDRESSES = 200
 """Source addresses of a process. Each address has 28,000 ports for the same destination."""
@@ -46,7 +46,7 @@ class HeldStreams:
         # Indexes of devices whose streams can be opened now.
         self._to_open = deque(range(len(keys)))
         # The time at which a stream may be opened again, and the index of its device.
-        self._again: deque[tuple[float, int]] = deque()
+        self._to_reopen: deque[tuple[float, int]] = deque()
         self._poll.register(sys.stdin.fileno(), select.EPOLLIN | select.EPOLLHUP)
         self.open = 0
         self.reopened = 0
@@ -67,8 +67,8 @@ class HeldStreams:
 
     def _open_some(self) -> None:
         now_s = time.monotonic()
-        while self._again and self._again[0][0] <= now_s:
-            self._to_open.append(self._again.popleft()[1])
+        while self._to_reopen and self._to_reopen[0][0] <= now_s:
+            self._to_open.append(self._to_reopen.popleft()[1])
         while self._to_open and len(self._opening) < AT_ONCE:
             device = self._to_open.popleft()
             connection = socket.socket()
@@ -112,7 +112,7 @@ class HeldStreams:
         if self._opening.pop(number, None) is None:
             self.open -= 1
         self.reopened += 1
-        self._again.append((time.monotonic() + AGAIN_S, device))
+        self._to_reopen.append((time.monotonic() + REOPEN_AFTER_S, device))
 
 
 def _request(key: str) -> bytes:

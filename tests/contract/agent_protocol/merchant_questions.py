@@ -346,8 +346,8 @@ def recounted_average(raw: RawRows) -> Any:
 def recounted_employees(raw: RawRows) -> Any:
     entries = raw.between(*MONTH, lambda entry: entry.is_sale and entry.employee is not None)
     names = raw.names["employees"]
-    people = by_currency_and(lambda entry: (entry.employee, names[entry.employee]))
-    return best(sums_by(entries, people, net))
+    employee = by_currency_and(lambda entry: (entry.employee, names[entry.employee]))
+    return best(sums_by(entries, employee, net))
 
 
 def recounted_categories(raw: RawRows) -> Any:

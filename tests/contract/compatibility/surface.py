@@ -168,11 +168,11 @@ def database_steps() -> Iterator[str]:
         yield from re.findall(r'^revision = "(\d+)"', path.read_text(), re.MULTILINE)
 
 
-def problems(recorded: Surface, now: Surface) -> list[str]:
+def problems(recorded: Surface, current: Surface) -> list[str]:
     """Return one line for each difference, with what to do."""
     lines = []
-    for part in sorted({*recorded, *now}):
-        before, after = set(recorded.get(part, ())), set(now.get(part, ()))
+    for part in sorted({*recorded, *current}):
+        before, after = set(recorded.get(part, ())), set(current.get(part, ()))
         lines += [
             f"{part}: `{name}` is gone. Users of 1.x depend on it (docs/compatibility.md). Keep it,"
             " or in a major version delete its line in tests/contract/compatibility/surface.json"
@@ -191,11 +191,11 @@ def recorded() -> Surface:
     return document
 
 
-def with_additions(before: Surface, now: Surface) -> Surface:
+def with_additions(before: Surface, current: Surface) -> Surface:
     """Return the record with the new lines. Nothing is removed from it."""
     return {
-        part: sorted({*before.get(part, ()), *now.get(part, ())})
-        for part in dict.fromkeys((*now, *before))
+        part: sorted({*before.get(part, ()), *current.get(part, ())})
+        for part in dict.fromkeys((*current, *before))
     }
 
 

@@ -28,7 +28,7 @@ NOT_IN_A_SCHEMA: Final = {"invalid_cursor", "invalid_signature"}
 """Codes of refusals that no schema can predict: a cursor is opaque, and a signature can be verified
 only with the key.
 """
-KEPT: Final = 8
+KEPT_MAX: Final = 8
 """Maximum number of challenges, devices, requests and reports that are kept for later calls."""
 PREFIX: Final = "/api/public/v1/remoteControl/"
 
@@ -44,10 +44,10 @@ _public_key: Final = (
 )
 _seen: Final[Counter[str]] = Counter()
 _turns: Final = itertools.count()
-_challenges: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT)
-_devices: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT)
-_requests: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT)
-_reports: Final[deque[str]] = deque(maxlen=KEPT)
+_challenges: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT_MAX)
+_devices: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT_MAX)
+_requests: Final[deque[dict[str, Any]]] = deque(maxlen=KEPT_MAX)
+_reports: Final[deque[str]] = deque(maxlen=KEPT_MAX)
 _cursors: Final[dict[str, str]] = {}
 _tokens: Final = os.environ["SCHEMATHESIS_TOKENS"].split(",")
 _tokens_taken: Final = itertools.count()

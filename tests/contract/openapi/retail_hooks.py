@@ -89,11 +89,13 @@ def after_call(context: HookContext, case: Case, response: Response) -> None:
 def filter_failure(context: HookContext, failure: Failure, case: Case, response: Response) -> bool:
     if type(failure).__name__ != "RejectedPositiveData":
         return True
-    text = json.loads(response.content)
-    if text.get("code") == "invalid_cursor":
+    reply = json.loads(response.content)
+    if reply.get("code") == "invalid_cursor":
         return False
     # Ignore the failure if no schema can express any of the mistakes that the reply names.
-    messages = [f"{name}: {message}" for name, texts in text["errors"].items() for message in texts]
+    messages = [
+        f"{name}: {message}" for name, texts in reply["errors"].items() for message in texts
+    ]
     return not all(any(known in message for known in NOT_IN_A_SCHEMA) for message in messages)
 
 

@@ -75,9 +75,9 @@ def test_the_retail_api_matches_its_document(tmp_path: Path) -> None:
     api_key = retail_key(database)
     service = start(database, "--rate", "0")
     try:
-        exchanged = httpx2.post(service.url + routes.TOKENS, json={"api_key": api_key})
+        token_reply = httpx2.post(service.url + routes.TOKENS, json={"api_key": api_key})
         environment = {
-            "SCHEMATHESIS_KEY": exchanged.json()["access_token"],
+            "SCHEMATHESIS_KEY": token_reply.json()["access_token"],
             "SCHEMATHESIS_API_KEY": api_key,
         }
         counts = run_schemathesis(service, routes.DOCUMENT, "retail.toml", environment, tmp_path)
@@ -121,7 +121,7 @@ def run_schemathesis(
     retail API, an operation is a method and a path.
     """
     seen_file = folder / "counts.json"
-    done = subprocess.run(
+    result = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "--config-file"),
             *(str(ROOT / "tests/contract/openapi" / config), "run"),
@@ -144,8 +144,8 @@ def run_schemathesis(
         }
         | environment,
     )
-    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2000:]
+    assert result.returncode == 0, result.stdout[-10_000:] + result.stderr[-2000:]
     counts: Counter[str] = Counter(json.loads(seen_file.read_text()))
-    print(done.stdout[done.stdout.index("= SUMMARY =") :])
+    print(result.stdout[result.stdout.index("= SUMMARY =") :])
     print(json.dumps(counts, indent=1))
     return counts

@@ -135,7 +135,8 @@ _RETAIL_REFUSALS: Final = (
     "500 in the retail API", "503 in the retail API",
 )  # fmt: skip
 _AGENTS_REFUSALS: Final = (
-    agents.MISTAKE, agents.FOREIGN, agents.MALFORMED, agents.NO_CREDENTIAL, agents.OTHER_METHOD,
+    agents.MISTAKE, agents.UNKNOWN_OBJECT, agents.MALFORMED, agents.NO_CREDENTIAL,
+    agents.OTHER_METHOD,
 )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ async def record_calls(folder: Path) -> Recorder:
     clock = FakeClock()
     today = clock.now.date()
     plan = Plan(days=30, sales_per_day=8, goods=24, until=today, is_awkward=True)
-    young = Plan(
+    recent_plan = Plan(
         days=3,
         sales_per_day=60,
         goods=24,
@@ -41,7 +41,7 @@ async def record_calls(folder: Path) -> Recorder:
         is_awkward=True,
     )
     with closing(Database(str(folder / "service.db"))) as database:
-        for merchant in (plan, young):
+        for merchant in (plan, recent_plan):
             database.write(partial(load, plan=merchant, until=clock.now))
         async with service_on(database, SETTINGS, clock) as service:
             recorder = Recorder(service)

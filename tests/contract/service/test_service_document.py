@@ -12,8 +12,8 @@ import pytest
 
 from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.contract.service.calls.recorder import Recorder
-from tests.contract.service.coverage.forms import NEVER, SEEN_ELSEWHERE
-from tests.contract.service.coverage.seen import documented, seen_in
+from tests.contract.service.coverage.forms import NEVER_SENT, TESTED_SEPARATELY
+from tests.contract.service.coverage.reply_forms import documented_forms, forms_in
 from tests.contract.service.coverage.tables import TABLES
 from tests.contract.service.document import PATH, document_text, operations
 from tests.contract.service.examples import record_calls
@@ -37,8 +37,8 @@ def test_the_document_matches_the_service(recorder: Recorder) -> None:
         )
         if new != old
     ]
-    assert differing[:3] == [], "make service-doc"
-    assert output == PATH.read_text("utf-8"), "make service-doc"
+    assert differing[:3] == [], "run `make service-doc`"
+    assert output == PATH.read_text("utf-8"), "run `make service-doc`"
 
 
 def test_every_operation_has_an_example(recorder: Recorder) -> None:
@@ -59,9 +59,9 @@ def test_every_retail_reply_fits_the_documented_schema(recorder: Recorder) -> No
 
 
 def test_replies_contain_every_field_in_every_form(recorder: Recorder) -> None:
-    permitted = {(*key, form) for key, forms in documented().items() for form in forms}
-    seen = {(*key, form) for key, forms in seen_in(recorder.replies).items() for form in forms}
-    assert permitted - seen == set(SEEN_ELSEWHERE) | set(NEVER)
+    permitted = {(*key, form) for key, forms in documented_forms().items() for form in forms}
+    seen = {(*key, form) for key, forms in forms_in(recorder.replies).items() for form in forms}
+    assert permitted - seen == set(TESTED_SEPARATELY) | set(NEVER_SENT)
 
 
 def names_in(path: str) -> Iterator[str]:
@@ -76,7 +76,7 @@ def names_in(path: str) -> Iterator[str]:
 
 def test_every_statement_names_existing_tests_or_a_reason() -> None:
     tests = {test for table in TABLES for row in table.rows for test in row.tests}
-    tests |= set(SEEN_ELSEWHERE.values())
+    tests |= set(TESTED_SEPARATELY.values())
     for path in sorted({test.partition("::")[0] for test in tests}):
         test_names = {test.partition("::")[2] for test in tests if test.startswith(path)}
         assert test_names <= set(names_in(path)), path

@@ -58,23 +58,23 @@ def main() -> int:
         stack.callback(stop_server)
         for line in sys.stdin:
             act, width = line.split()
-            with tempfile.TemporaryDirectory() as home, separate_tab(port) as tab:
+            with tempfile.TemporaryDirectory() as folder, separate_tab(port) as tab:
                 page = Page(tab, width, axe, options.pictures)
-                output = asyncio.run(_act(act, page, Path(home)))
+                output = asyncio.run(_act(act, page, Path(folder)))
             sys.stdout.write(json.dumps({**output, "seen": page.seen}) + "\n")
             sys.stdout.flush()
     return 0
 
 
-async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
+async def _act(act: str, page: Page, folder: Path) -> dict[str, Any]:
     await page.prepare()
     if act == "pages":
-        return await pages(page, home)
-    database = str(home / "service.db")
+        return await pages(page, folder)
+    database = str(folder / "service.db")
     if act == "company":
         make_member(database)
         with provider_process() as provider:
-            file = make_providers(home, provider)
+            file = make_providers(folder, provider)
             with _service(database, "--identity-providers", str(file)) as url:
                 return await company(page, url, database, provider)
     if act == "routes":

@@ -41,7 +41,7 @@ async def alerts(
     await _add_route(page, results)
     await page.run("document.getElementById('alert-log').scrollIntoView()")
     await page.check_view("alerts-set")
-    await _open_one(page, results, offline)
+    await _open_links(page, results, offline)
     await _remove(page, results)
     results["wrong"] = await page.run("window.wrong")
     return results
@@ -150,7 +150,7 @@ async def _add_route(page: Page, results: dict[str, Any]) -> None:
     results["log"] = await page.until(LAST.format("alert-log"))
 
 
-async def _open_one(page: Page, results: dict[str, Any], alert_id: uuid.UUID) -> None:
+async def _open_links(page: Page, results: dict[str, Any], alert_id: uuid.UUID) -> None:
     """Open the link that a notification contains, and then a link with an unknown alert id."""
     await page.go(f"#/alerts/{alert_id}")
     results["one"] = await page.until(

@@ -22,12 +22,12 @@ STEP_S: Final = 30
 """Seconds after which the code of an authenticator app changes."""
 
 
-def make_providers(home: Path, provider: ProviderProcess) -> Path:
+def make_providers(folder: Path, provider: ProviderProcess) -> Path:
     """Sign Ada in at the provider. Write the service's file of identity providers, and return its
     path."""
     provider.control(claims=ADA, now=int(time.time()))
-    (home / "secret").write_text(CLIENT_SECRET, encoding="utf-8")
-    file = home / "providers.toml"
+    (folder / "secret").write_text(CLIENT_SECRET, encoding="utf-8")
+    file = folder / "providers.toml"
     file.write_text(
         f'[[provider]]\nid = "contoso"\nlabel = "Contoso"\nissuer = "{provider.issuer}"\n'
         f'client_id = "{CLIENT_ID}"\nclient_secret_file = "secret"\n'

@@ -1,4 +1,4 @@
-"""The OAuth pages: a user grants access to a client, revokes it, and denies it to another one."""
+"""The OAuth pages: a user grants a client access and revokes it, and denies access to another."""
 
 import json
 from typing import Any, Final
@@ -40,7 +40,7 @@ def make_user(file: str) -> None:
 
 async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     results: dict[str, Any] = {}
-    # No server listens there: the test checks only the URL to which the browser is redirected.
+    # No server listens at this address: only the URL to which the browser is redirected is checked.
     loopback = "http://127.0.0.1:9/callback"
     client_id = await _register(http, "Sales assistant", loopback)
     await page.open(_authorization_url(url, client_id, loopback))
@@ -85,7 +85,7 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
 
 
 async def _revoke_grant(page: Page, results: dict[str, Any], url: str) -> None:
-    """List the grants in the console as the user, and revoke one."""
+    """List the user's grants in the console, and revoke one of them."""
     await page.open(f"{url}/#/profile")
     first_grant = "document.querySelector('#grants li')"
     results["listed"] = await page.until(f"{first_grant}?.innerText")
@@ -158,8 +158,8 @@ async def _can_be_framed(page: Page, url: str, address: str) -> bool:
     """
     await page.open(f"{url}/healthz")
     output: bool = await page.run(
-        "new Promise((found) => { const frame = document.createElement('iframe'); "
-        "frame.onload = () => found(Boolean(frame.contentDocument?.querySelector('form'))); "
+        "new Promise((resolve) => { const frame = document.createElement('iframe'); "
+        "frame.onload = () => resolve(Boolean(frame.contentDocument?.querySelector('form'))); "
         f"frame.src = {json.dumps(address)}; document.body.append(frame); }})"
     )
     return output

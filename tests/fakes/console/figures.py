@@ -16,7 +16,7 @@ from tests.fakes.console.play import SAVED, set_connected
 
 DAYS: Final = 14
 YESTERDAY: Final = "a[href$='period=yesterday']"
-LOW: Final = 400
+LOW_HEIGHT: Final = 400
 """Height in pixels of a window that is too low for most of a location's page."""
 PATH: Final = "/api/public/v1/"
 CARDS: Final = (
@@ -31,7 +31,7 @@ HOURS: Final = (
     "[...document.querySelector('[id^=hours-]').querySelectorAll('tbody tr')].map((each) => "
     "[...each.children].map((cell) => cell.textContent))"
 )
-TOUCHING: Final = """[...document.querySelectorAll("svg.chart")].flatMap((svg) => {
+MISPLACED_TEXTS: Final = """[...document.querySelectorAll("svg.chart")].flatMap((svg) => {
   const boxes = [...svg.querySelectorAll("text")].map((each) =>
     [each.textContent, each.getBoundingClientRect()]);
   const { left, right } = svg.getBoundingClientRect();
@@ -42,7 +42,7 @@ TOUCHING: Final = """[...document.querySelectorAll("svg.chart")].flatMap((svg) =
       .map(([other]) => `${text} touches ${other}`)]);
 })"""
 """Texts of charts that touch another text, or extend beyond the chart."""
-SMALLEST: Final = (
+SMALLEST_FONT_PX: Final = (
     "Math.min(...[...document.querySelectorAll('svg.chart text')].map((each) => "
     "parseFloat(getComputedStyle(each).fontSize) * "
     "each.ownerSVGElement.getBoundingClientRect().width / "
@@ -97,8 +97,8 @@ async def figures(
     await page.run("document.querySelector(\"a[href$='period=last7']\").click()")
     await _wait_for_period(page, "last7")
     results["kept open"] = await page.run("document.querySelector('[id^=hours-]').open")
-    results["misplaced chart texts"] = await page.run(TOUCHING)
-    results["smallest chart text px"] = await page.run(SMALLEST)
+    results["misplaced chart texts"] = await page.run(MISPLACED_TEXTS)
+    results["smallest chart text px"] = await page.run(SMALLEST_FONT_PX)
     results["charts"] = await page.run(
         "[...document.querySelectorAll('svg.chart')].map((each) => "
         "[each.role || each.getAttribute('role'), each.querySelector('title').textContent])"
@@ -187,7 +187,7 @@ async def _document_scrolls(page: Page) -> bool:
     """Return whether the whole document scrolls in a low window, not only one of its elements."""
     await page.send_command(
         "Emulation.setDeviceMetricsOverride",
-        width=await page.run("innerWidth"), height=LOW, deviceScaleFactor=1, mobile=False,
+        width=await page.run("innerWidth"), height=LOW_HEIGHT, deviceScaleFactor=1, mobile=False,
     )  # fmt: skip
     return bool(await page.run("document.documentElement.scrollHeight > innerHeight"))
 

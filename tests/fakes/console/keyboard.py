@@ -7,7 +7,7 @@ import httpx2
 from tests.fakes.console.page import Page
 from tests.fakes.console.play import BARE, NAMES, NETWORK, TILES, enroll_device
 
-GROWS: Final = """import("/console/elements.js").then(({ element, replace }) => {
+INSERT_ABOVE_FOCUS: Final = """import("/console/elements.js").then(({ element, replace }) => {
   const lines = (count) => [...Array(count)].map(() => element("br", {}));
   const link = () => element("a", { href: "#", id: "below" }, "below");
   const parent = element("div", {}, ...lines(1), link());
@@ -22,7 +22,7 @@ GROWS: Final = """import("/console/elements.js").then(({ element, replace }) => 
 """Adds many lines before a focused link. Returns the id of the element that then has the focus, and
 whether the link is in the window."""
 
-CLOSES_LATE: Final = """import("/console/dialogs.js").then(({ openDialog }) => {
+CLOSE_DIALOG_LATE: Final = """import("/console/dialogs.js").then(({ openDialog }) => {
   const dialog = document.getElementById("confirm");
   const buttons = ["opener", "next"].map((id) =>
     Object.assign(document.createElement("button"), { id }));
@@ -60,8 +60,8 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
     await page.tab_to("#sign-out")
     await page.press("Enter")
     results["signed out"] = await page.until("document.activeElement.id === 'key'")
-    results["after growing"] = await page.run(GROWS)
-    results["after late close"] = await page.run(CLOSES_LATE)
+    results["after growing"] = await page.run(INSERT_ABOVE_FOCUS)
+    results["after late close"] = await page.run(CLOSE_DIALOG_LATE)
     return results
 
 

@@ -63,11 +63,11 @@ AXE: Final = """axe.run(document, {
   ...OPTIONS,
   iframes: false,
   resultTypes: ["violations"],  // axe-core describes every element only for these
-}).then((found) => ({
-  passes: found.passes.length,
+}).then((results) => ({
+  passes: results.passes.length,
   rules: ["passes", "violations", "incomplete", "inapplicable"].flatMap(
-    (outcome) => found[outcome].map((each) => each.id)),
-  violations: found.violations.map((each) => ({ impact: each.impact, rule: each.id,
+    (outcome) => results[outcome].map((each) => each.id)),
+  violations: results.violations.map((each) => ({ impact: each.impact, rule: each.id,
     at: each.nodes.slice(0, 5).map(
       (node) => node.target.join(" ") + ": " + node.failureSummary) })),
 }))"""
@@ -128,11 +128,11 @@ class Page:
     async def until(self, expression: str) -> Any:
         """Evaluate the expression until its value is true in JavaScript, and return this value."""
         return await self.run(
-            "new Promise((found, lost) => { const end = Date.now() + "
+            "new Promise((resolve, reject) => { const end = Date.now() + "
             f"{WITHIN_S * 1000}; const poll = () => {{ let value; "
             f"try {{ value = ({expression}); }} catch (error) {{ value = null; }} "
-            "if (value) found(value); else if (Date.now() > end) "
-            "lost(document.body.innerText); else setTimeout(poll, 30); }; poll(); })"
+            "if (value) resolve(value); else if (Date.now() > end) "
+            "reject(document.body.innerText); else setTimeout(poll, 30); }; poll(); })"
         )
 
     async def arrive(self, expression: str) -> None:

@@ -17,7 +17,7 @@ from tests.fixtures.payloads import (
 )
 
 
-async def pages(page: Page, home: Path) -> dict[str, Any]:
+async def pages(page: Page, folder: Path) -> dict[str, Any]:
     small, snapshot = small_venue(), application_snapshot()
     contents = {
         "network": report_page(small),
@@ -33,7 +33,7 @@ async def pages(page: Page, home: Path) -> dict[str, Any]:
         "application-windows": report_page(healthy("windows-back-office")),
     }
     for name, content in contents.items():
-        file = home / f"{name}.html"
+        file = folder / f"{name}.html"
         file.write_text(content, encoding="utf-8")
         await page.open(file.as_uri())
         await page.check_view(f"page-{name}")

@@ -6,8 +6,8 @@ from typing import Any, Final
 import httpx2
 
 from agent.wire.codec import encode
-from tests.fakes.console.away import show_offline_device
-from tests.fakes.console.interrupted import show_interruptions
+from tests.fakes.console.interruptions import show_interruptions
+from tests.fakes.console.offline_device import show_offline_device
 from tests.fakes.console.page import Page
 from tests.fixtures.payloads import application_snapshot, bare_report, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -19,7 +19,7 @@ RESULTS: Final = "[...document.querySelectorAll('.results tbody tr')].map((each)
 PRINTERS: Final = (
     "[...document.querySelectorAll('#printer-rows tbody tr')].map((each) => each.innerText)"
 )
-OFF: Final = """({
+BUTTONS_AND_STATE: Final = """({
   buttons: [...document.querySelectorAll('#device-sheet button')].map((each) => each.ariaDisabled),
   state: getComputedStyle(document.querySelector('.title .pill')).color,
 })"""
@@ -29,9 +29,9 @@ CSV: Final = """import("/console/downloads.js").then(({ csv }) => csv([{ state: 
   requests: [], device: { legacyInstallId: '=1+"1"', locationId: "@home", platform: "linux",
   appVersion: null, lastSeenAt: "2026-11-20T12:00:00Z", instanceId: "-1" } }]))"""
 """A list of devices as CSV. A spreadsheet would read some of the device's texts as formulas."""
-SAVED: Final = """new Promise((found) => {
+SAVED: Final = """new Promise((resolve) => {
   const { click } = HTMLAnchorElement.prototype, saved = {};
-  const end = () => { if (saved.name && saved.bytes) found(saved); };
+  const end = () => { if (saved.name && saved.bytes) resolve(saved); };
   URL.createObjectURL = (blob) => {
     blob.arrayBuffer().then((bytes) => { saved.bytes = [...new Uint8Array(bytes)]; end(); });
     return "blob:";
@@ -87,10 +87,10 @@ async def play(
     await kitchen.submit(BARE)
     await show_home(page, results)
     await search_devices(page, results)
-    await request_one(page, results, kitchen)
+    await request_from_one_device(page, results, kitchen)
     await open_report(page, results)
     await show_changes(page, results, bar)
-    await request_many(page, results, bar)
+    await request_from_all_devices(page, results, bar)
     await show_printers(page, results)
     await show_findings(page, results)
     await show_offline_device(page, results, kitchen, database)
@@ -146,7 +146,9 @@ async def search_devices(page: Page, results: dict[str, Any]) -> None:
     await page.check_view("devices-found")
 
 
-async def request_one(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) -> None:
+async def request_from_one_device(
+    page: Page, results: dict[str, Any], kitchen: SimulatedDevice
+) -> None:
     await page.click("td.who .name")
     await page.until("document.querySelector('#request-network')")
     results["device title"] = await page.until(
@@ -211,7 +213,9 @@ async def show_changes(page: Page, results: dict[str, Any], bar: SimulatedDevice
     await page.check_view("report-application")
 
 
-async def request_many(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:
+async def request_from_all_devices(
+    page: Page, results: dict[str, Any], bar: SimulatedDevice
+) -> None:
     await page.go("#/devices")
     await page.until(f"({NAMES}).length === 3")
     # A click can replace the rows, for example because a displayed age has changed. Therefore the
@@ -320,10 +324,12 @@ async def show_errors(page: Page, results: dict[str, Any], kitchen: SimulatedDev
         f"{RELOAD_AGAIN} && !document.getElementById('outage').hidden"
         " && document.getElementById('outage').textContent"
     )
-    results["during outage"] = await page.run(OFF)
+    results["during outage"] = await page.run(BUTTONS_AND_STATE)
     await page.check_view("device-outage")
     await set_connected(page, is_connected=True)
-    results["after outage"] = await page.until(f"document.getElementById('outage').hidden && {OFF}")
+    results["after outage"] = await page.until(
+        f"document.getElementById('outage').hidden && {BUTTONS_AND_STATE}"
+    )
     await page.run("window.answering = fetch; window.fetch = () => new Promise(() => {})")
     await page.go("#/printers")
     results["loading"] = await page.until(

@@ -11,7 +11,7 @@ from tests.fakes.console.page import Page
 from tests.fakes.console.people import ADA, PASSWORD, make_ada, sign_in
 
 SMTP: Final = ("--smtp", "127.0.0.1:9", "--smtp-from", "alerts@venue.example")
-"""Options of the service. No server listens there."""
+"""Options of the service. No SMTP server listens at this address."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,8 @@ def _reports(words: list[str]) -> Iterator[bytes]:
 
 
 def _sign_ins(_: list[str]) -> Iterator[bytes]:
-    # Each run of the attack begins with other networks.
+    # Begin with random networks and accounts, because the limits of an earlier run still apply to
+    # those that it used.
     for number in itertools.count(random.randrange(NETWORKS)):
         yield sign_in(f"user-{number}@example.com", "a wrong password", _address(number))
 

@@ -10,7 +10,7 @@ TOOL: Final = "tool "
 further examples.
 """
 MISTAKE: Final = "an invalid argument of a tool"
-FOREIGN: Final = "an object that the caller has no access to"
+UNKNOWN_OBJECT: Final = "an object that does not exist"
 MALFORMED: Final = "a body that is not a request"
 NO_CREDENTIAL: Final = "401 of the agent protocol"
 OTHER_METHOD: Final = "405 of the agent protocol"
@@ -33,7 +33,7 @@ async def record(recorder: Recorder) -> None:
     change = "set_catalog_availability"
     await _call(recorder, change, {"goodId": good, "status": "inactive"}, TOOL + change)
     await _call(recorder, "query_sales", {"period": "lastWeek"}, MISTAKE)
-    await _call(recorder, change, {"goodId": str(UNKNOWN_ID), "status": "active"}, FOREIGN)
+    await _call(recorder, change, {"goodId": str(UNKNOWN_ID), "status": "active"}, UNKNOWN_OBJECT)
     await _send(recorder, [_request("ping", {})], MALFORMED)
     await _send(recorder, _request("ping", {}), NO_CREDENTIAL, secret="")
     await recorder.call("GET", PATH, title=OTHER_METHOD)

@@ -1,7 +1,7 @@
 """Calls whose replies contain each field in each form that the contract permits.
 
 They create and read devices, requests and reports. docs/service.md does not print these calls as
-examples, but a test compares the forms in their replies with the contract (`coverage.seen`).
+examples, but a test compares the forms in their replies with the contract (`coverage.reply_forms`).
 Payloads are generated at random from the schemas that were transcribed from the contract.
 """
 
@@ -120,10 +120,10 @@ def _random_payloads() -> Iterator[tuple[str, Any]]:
     for kind, _ in PAYLOADS:
         for seed in range(PAYLOAD_COUNT):
             yield kind, _payload(kind, seed)
-    chance = random.Random(PAYLOAD_COUNT)
+    rng = random.Random(PAYLOAD_COUNT)
     for entry in (BROWSER_AVAILABLE, BROWSER_NOT_AVAILABLE):
         keys = entry["properties"]["key"]["enum"]
-        fields = [random_document(entry, chance) | {"key": key} for key in keys]
+        fields = [random_document(entry, rng) | {"key": key} for key in keys]
         yield "application", _payload("application", PAYLOAD_COUNT) | {"browserFields": fields}
 
 

@@ -10,7 +10,7 @@ from controlplane.support.channels import set_channel
 from controlplane.support.links import TOKEN_LIFE, make_link
 from tests.contract.service.calls.recorder import OTHER_ORGANIZATION, Json, Recorder
 
-HOME: Final = "org-0001"
+ORGANIZATION: Final = "org-0001"
 UNKNOWN: Final[Json] = {"token": "A" * 43}
 
 
@@ -21,7 +21,7 @@ async def record(recorder: Recorder) -> None:
     ):
         _add_channel(recorder, kind, address, hours)
     body = {"token": _token(recorder)}
-    confirmed = body | {"organizationId": HOME}
+    confirmed = body | {"organizationId": ORGANIZATION}
     await recorder.call("POST", routes.INSPECT, body=body)
     await recorder.call("POST", routes.CONFIRM, body=confirmed)
     await recorder.call("POST", routes.CONTACT)
@@ -31,7 +31,7 @@ async def record(recorder: Recorder) -> None:
     await recorder.call("POST", routes.CONFIRM, body=foreign, title="403 manager_required")
     await recorder.call("POST", routes.INSPECT, body=UNKNOWN, title="404 token_not_found")
     await recorder.call("POST", routes.CONFIRM, body=confirmed, title="409 token_used")
-    expired = {"token": _token(recorder), "organizationId": HOME}
+    expired = {"token": _token(recorder), "organizationId": ORGANIZATION}
     recorder.service.clock.advance(TOKEN_LIFE.total_seconds())
     await recorder.call("POST", routes.CONFIRM, body=expired, title="409 token_expired")
 

@@ -4,26 +4,26 @@ from collections.abc import Mapping
 from typing import Final
 
 from tests.contract.service.coverage.figures import MONEY
+from tests.contract.service.coverage.reply_forms import ABSENT, NULL, VALUE
 from tests.contract.service.coverage.retail import GOODS, SALES
-from tests.contract.service.coverage.seen import ABSENT, NULL
 
 Form = tuple[str, str, str]
 """An object, its field, and a form of the field."""
 
-SEEN_ELSEWHERE: Final[Mapping[Form, str]] = {
+TESTED_SEPARATELY: Final[Mapping[Form, str]] = {
     **{
         ("Regular good", "status", status): GOODS + "test_a_good_is_returned_as_stored"
         for status in ("inactive", "unknown")
     },
-    ("Variation", "image_url", "a value"): GOODS + "test_a_good_is_returned_as_stored",
+    ("Variation", "image_url", VALUE): GOODS + "test_a_good_is_returned_as_stored",
     ("Position", "source", "custom_amount"): SALES + "test_a_position_is_returned_with_its_source",
     ("Method", "sharePercent", NULL): MONEY + "test_a_percentage_or_ratio_to_zero_is_none",
 }
-"""Forms that do not occur at a merchant of the sandbox, with the test that covers each form."""
+"""Forms that do not occur at a merchant of the sandbox, each with the test that covers it."""
 
-NEVER: Final[Mapping[Form, str]] = {
+NEVER_SENT: Final[Mapping[Form, str]] = {
     ("Problem", "detail", ABSENT): "a problem always has a detail",
     ("Problem", "errors", NULL): "left out if there are no errors",
     ("Window", "intervals", ABSENT): "always present",
 }
-"""Forms that the contract permits and this service does not use, with the reason."""
+"""Forms that the contract permits but this service never sends, each with the reason."""

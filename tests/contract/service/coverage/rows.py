@@ -27,7 +27,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Statements of the contract, or of its part about the retail API, about one topic."""
+    """Statements about one topic, from the contract or from its part about the retail API."""
 
     title: str
     rows: tuple[Row, ...]

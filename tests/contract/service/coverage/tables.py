@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from tests.contract.service.coverage import agents, devices, facade, figures, retail, support
-from tests.contract.service.coverage.forms import NEVER, SEEN_ELSEWHERE
+from tests.contract.service.coverage.forms import NEVER_SENT, TESTED_SEPARATELY
+from tests.contract.service.coverage.reply_forms import OBJECTS, documented_forms
 from tests.contract.service.coverage.rows import EVERY_FIELD, Row, Table
-from tests.contract.service.coverage.seen import OBJECTS, documented
 
 TABLES: Final[tuple[Table, ...]] = (
     *facade.FACADE,
@@ -49,13 +49,13 @@ def coverage_tables() -> Iterator[str]:
 
 def _fields() -> Iterator[str]:
     yield "| object | field | forms |\n|---|---|---|"
-    forms = documented()
+    forms = documented_forms()
     for name in OBJECTS:
-        for (owner, field), result in forms.items():
+        for (owner, field), field_forms in forms.items():
             if owner == name or owner.startswith(f"{name}: "):
-                output = ", ".join(_form(owner, field, form) for form in sorted(result))
-                if len(result) > MANY:
-                    output = f"each of {len(result)} words"
+                output = ", ".join(_form(owner, field, form) for form in sorted(field_forms))
+                if len(field_forms) > MANY:
+                    output = f"each of {len(field_forms)} words"
                 yield f"| {owner} | `{field}` | {output} |"
     yield ""
 
@@ -71,6 +71,6 @@ def _link(test: str) -> str:
 
 def _form(owner: str, field: str, form: str) -> str:
     key = (owner, field, form)
-    if key in SEEN_ELSEWHERE:
-        return f"{form} ({_link(SEEN_ELSEWHERE[key])})"
-    return f"~~{form}~~ ({NEVER[key]})" if key in NEVER else form
+    if key in TESTED_SEPARATELY:
+        return f"{form} ({_link(TESTED_SEPARATELY[key])})"
+    return f"~~{form}~~ ({NEVER_SENT[key]})" if key in NEVER_SENT else form

@@ -13,7 +13,9 @@ from tests.unit.agent.tasks.agent_parts import AgentParts, running, settle, unti
 
 
 def acknowledgements(bound_agent: AgentParts) -> list[tuple[int, str]]:
-    return [(sent.request_id.int, sent.status) for sent in bound_agent.client.named("acknowledge")]
+    return [
+        (sent.request_id.int, sent.status) for sent in bound_agent.client.requests_of("acknowledge")
+    ]
 
 
 async def test_requests_are_acknowledged_in_the_order_of_receipt(bound_agent: AgentParts) -> None:
@@ -25,7 +27,7 @@ async def test_requests_are_acknowledged_in_the_order_of_receipt(bound_agent: Ag
         await until(lambda: len(bound_agent.journal.in_state(State.ACKNOWLEDGED)) == 3)
 
     assert acknowledgements(bound_agent) == [(1, "received"), (2, "received"), (3, "received")]
-    assert {sent.binding_id for sent in bound_agent.client.named("acknowledge")} == {BINDING}
+    assert {sent.binding_id for sent in bound_agent.client.requests_of("acknowledge")} == {BINDING}
     assert bound_agent.executor_wakes >= 3
 
 
@@ -67,7 +69,7 @@ async def test_a_request_whose_acknowledgement_is_refused_is_rejected(
 
     assert bound_agent.entry().detail == "too late"
     rechecks = 1 + isinstance(error, Refused)  # at the start, and after a refusal
-    assert len(bound_agent.client.named("current")) == rechecks
+    assert len(bound_agent.client.requests_of("current")) == rechecks
     assert bound_agent.binding_state.is_bound
 
 

@@ -69,7 +69,7 @@ class ExecutorRig:
         return document
 
     def acknowledged_statuses(self) -> list[str]:
-        return [sent.status for sent in self.parts.client.named("acknowledge")]
+        return [sent.status for sent in self.parts.client.requests_of("acknowledge")]
 
 
 def make_rig(parts: AgentParts, settings: LocalConfig) -> ExecutorRig:
@@ -219,7 +219,7 @@ async def test_requests_run_one_at_a_time_in_their_order(rig: ExecutorRig) -> No
         await until(lambda: len(rig.parts.journal.in_state(State.REPORTED)) == 3)
 
     assert rig.collectors.most_at_once == 1
-    acknowledgements = rig.parts.client.named("acknowledge")
+    acknowledgements = rig.parts.client.requests_of("acknowledge")
     assert [sent.request_id.int for sent in acknowledgements] == [1, 2, 3]
 
 

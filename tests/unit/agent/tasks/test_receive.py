@@ -24,7 +24,7 @@ from agent.rules.lifecycle import Event, State
 from agent.tasks.receive import STREAM_RENEWED_AFTER_S, UNFINISHED_MAX, UNREADABLE_MAX
 from agent.tasks.session.device_session import LONG_POLL_S
 from agent.wire.device_operations import Command
-from tests.fakes.fake_service_client import at_once, for_ever
+from tests.fakes.fake_service_client import frames_then_end, frames_then_wait
 from tests.unit.agent.samples import BINDING, OTHER_BINDING, command
 from tests.unit.agent.tasks.agent_parts import AgentParts, agent_parts, running, settle, until
 
@@ -36,15 +36,15 @@ def frame(*commands: Command, rejected: tuple[str, ...] = ()) -> Frame:
 
 
 def poll_reply(*frames: Frame | Exception) -> CommandStream:
-    return CommandStream(is_stream=False, frames=at_once(*frames))
+    return CommandStream(is_stream=False, frames=frames_then_end(*frames))
 
 
 def ending_stream(*frames: Frame | Exception) -> CommandStream:
-    return CommandStream(is_stream=True, frames=at_once(*frames))
+    return CommandStream(is_stream=True, frames=frames_then_end(*frames))
 
 
 def open_stream(*frames: Frame) -> CommandStream:
-    return CommandStream(is_stream=True, frames=for_ever(*frames))
+    return CommandStream(is_stream=True, frames=frames_then_wait(*frames))
 
 
 def received_ids(bound_agent: AgentParts) -> list[int]:
@@ -122,7 +122,7 @@ async def test_a_known_request_never_runs_again_and_a_lost_acknowledgement_is_re
             await settle()
 
     assert bound_agent.entry() == before
-    assert [sent.status for sent in bound_agent.client.named("acknowledge")] == expected
+    assert [sent.status for sent in bound_agent.client.requests_of("acknowledge")] == expected
     assert bound_agent.receiver.received == 0
 
 
@@ -136,7 +136,7 @@ async def test_a_request_delivered_repeatedly_is_acknowledged_once_a_minute(
             await settle(5)
             bound_agent.clock.advance(1)
 
-    assert len(bound_agent.client.named("acknowledge")) == 10
+    assert len(bound_agent.client.requests_of("acknowledge")) == 10
 
 
 async def test_a_refused_repeated_acknowledgement_causes_no_recheck(
@@ -146,10 +146,10 @@ async def test_a_refused_repeated_acknowledgement_causes_no_recheck(
     bound_agent.client.always["acknowledge"] = Refused(409, None, "finished")
     async with running(bound_agent.acknowledger.run, bound_agent.enrollment.run):
         bound_agent.receiver.process(frame(command(1)))
-        await until(lambda: len(bound_agent.client.named("acknowledge")) == 1)
+        await until(lambda: len(bound_agent.client.requests_of("acknowledge")) == 1)
         await settle()
 
-    assert len(bound_agent.client.named("current")) == 1, (
+    assert len(bound_agent.client.requests_of("current")) == 1, (
         "the only recheck must be the one at the start"
     )
     assert bound_agent.entry().state is State.SUBMITTED
@@ -199,7 +199,7 @@ async def test_a_refused_stream_is_replaced_by_polling_and_tried_again(
     async with running(bound_agent.receiver.run):
         await bound_agent.clock.is_at_limit.wait()
 
-    requests = bound_agent.client.named("onCommands")
+    requests = bound_agent.client.requests_of("onCommands")
     assert requests[:2] == [True, False], "polling must start at once"
     assert 2 <= requests.count(True) <= 4
     assert requests.count(False) >= 80
@@ -232,7 +232,7 @@ async def test_delivery_by_stream_never_polls(tmp_path: Path) -> None:
         async with running(bound_agent.receiver.run):
             await bound_agent.clock.is_at_limit.wait()
 
-        assert set(bound_agent.client.named("onCommands")) == {True}
+        assert set(bound_agent.client.requests_of("onCommands")) == {True}
         assert bound_agent.breaker.is_up
         assert bound_agent.condition_codes() == {"server-error"}
 
@@ -243,7 +243,7 @@ async def test_a_stream_of_unreadable_commands_is_closed(bound_agent: AgentParts
 
     bound_agent.client.always["onCommands"] = lambda _: garbage()
     async with running(bound_agent.receiver.run):
-        await until(lambda: len(bound_agent.client.named("onCommands")) == 7)
+        await until(lambda: len(bound_agent.client.requests_of("onCommands")) == 7)
 
     assert bound_agent.receiver.unreadable == 6 * (UNREADABLE_MAX + 1), (
         "exactly three frames of each stream must be read"
@@ -259,7 +259,7 @@ async def test_a_received_command_wakes_the_acknowledger(bound_agent: AgentParts
         bound_agent.receiver.process(frame(command(1)))
         await until(lambda: bound_agent.entry().state is State.ACKNOWLEDGED)
 
-    assert bound_agent.client.named("acknowledge")[0].binding_id == BINDING
+    assert bound_agent.client.requests_of("acknowledge")[0].binding_id == BINDING
 
 
 async def test_poll_intervals_differ_by_at_most_a_tenth_from_the_configured_interval(
@@ -404,9 +404,11 @@ async def test_polling_slows_down_after_refusals(
         await bound_agent.clock.is_at_limit.wait()
 
     assert len(bound_agent.client.calls) <= 30 * 10  # 30 calls a minute
-    assert len(bound_agent.client.named("onCommands")) <= 15, "the intervals must grow"
+    assert len(bound_agent.client.requests_of("onCommands")) <= 15, "the intervals must grow"
     if isinstance(error, Refused):
-        assert len(bound_agent.client.named("current")) > 5, "each refusal must request a recheck"
+        assert len(bound_agent.client.requests_of("current")) > 5, (
+            "each refusal must request a recheck"
+        )
 
 
 async def test_commands_are_not_received_without_a_binding(unbound_agent: AgentParts) -> None:

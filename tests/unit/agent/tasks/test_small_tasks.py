@@ -23,7 +23,7 @@ from tests.unit.agent.tasks.agent_parts import AgentParts, running, settle, unti
 async def test_a_heartbeat_is_sent_for_the_binding(bound_agent: AgentParts) -> None:
     await bound_agent.heartbeat.send()
 
-    (heartbeat,) = bound_agent.client.named("heartbeat")
+    (heartbeat,) = bound_agent.client.requests_of("heartbeat")
     assert (heartbeat.binding_id, heartbeat.foreground) == (BINDING, False)
     assert bound_agent.heartbeat.last_at == bound_agent.clock.now()
 
@@ -42,7 +42,7 @@ async def test_outage_delays_the_heartbeat(bound_agent: AgentParts) -> None:
 
     await bound_agent.heartbeat.send()
 
-    assert len(bound_agent.client.named("heartbeat")) == 4
+    assert len(bound_agent.client.requests_of("heartbeat")) == 4
     assert bound_agent.heartbeat.last_at is not None
 
 

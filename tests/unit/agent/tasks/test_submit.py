@@ -46,7 +46,7 @@ def queue_small_report(bound_agent: AgentParts, number: int = 1) -> None:
 
 
 def sent_bodies(bound_agent: AgentParts) -> list[bytes]:
-    return bound_agent.client.named("submitResult")
+    return bound_agent.client.requests_of("submitResult")
 
 
 def is_outbox_empty(bound_agent: AgentParts) -> bool:
@@ -290,7 +290,7 @@ async def test_start_is_acknowledged_before_the_result_is_sent(bound_agent: Agen
 
     operations = [name for name, _ in bound_agent.client.calls if name != "current"]
     assert operations == ["acknowledge", "submitResult"]
-    assert bound_agent.client.named("acknowledge")[0].status == "running"
+    assert bound_agent.client.requests_of("acknowledge")[0].status == "running"
     assert bound_agent.entry().running_acknowledged
 
 
@@ -303,7 +303,7 @@ async def test_a_start_counts_as_acknowledged_only_after_the_service_accepted_it
     bound_agent.client.always["acknowledge"] = lambda _request: asyncio.Event().wait()
 
     async with running(bound_agent.submitter.run):
-        await until(lambda: bool(bound_agent.client.named("acknowledge")))
+        await until(lambda: bool(bound_agent.client.requests_of("acknowledge")))
 
     assert not bound_agent.entry().running_acknowledged, (
         "a start without an answer of the service must not count as acknowledged"

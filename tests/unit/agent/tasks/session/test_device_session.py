@@ -17,12 +17,12 @@ async def test_heartbeat_uses_the_binding_at_the_time_of_sending(bound_agent: Ag
         answer if request.binding_id == OTHER_BINDING else ServiceUnavailable("timeout", "no reply")
     )
     sending = asyncio.create_task(bound_agent.heartbeat.send())
-    await until(lambda: len(bound_agent.client.named("heartbeat")) == 3)
+    await until(lambda: len(bound_agent.client.requests_of("heartbeat")) == 3)
 
     bound_agent.binding_state.adopt(record(binding_id=OTHER_BINDING), "loc-0001")
     await sending
 
-    binding_ids = [request.binding_id for request in bound_agent.client.named("heartbeat")]
+    binding_ids = [request.binding_id for request in bound_agent.client.requests_of("heartbeat")]
     assert binding_ids[:3] == [BINDING] * 3
     assert binding_ids[-1] == OTHER_BINDING
     assert bound_agent.heartbeat.last_at is not None

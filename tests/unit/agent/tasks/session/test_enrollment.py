@@ -39,7 +39,7 @@ async def test_an_unbound_device_enrolls_and_is_bound(unbound_agent: AgentParts)
         bound = await unbound_agent.binding_state.wait_until_bound()
 
     assert operations(unbound_agent) == ["challenge", "enroll"]
-    challenge = unbound_agent.client.named("challenge")[0]
+    challenge = unbound_agent.client.requests_of("challenge")[0]
     key = unbound_agent.identity.load_or_create()
     assert challenge.instance_id == key.instance_id == bound.instance_id
     assert challenge.public_key == key.public_key
@@ -59,7 +59,9 @@ async def test_an_enrollment_sends_the_signature_of_the_nonce(unbound_agent: Age
         unbound_agent.client,
     )
 
-    assert unbound_agent.client.named("enroll")[0].signature == key.sign("nonce", "utf8", "hex")
+    assert unbound_agent.client.requests_of("enroll")[0].signature == key.sign(
+        "nonce", "utf8", "hex"
+    )
 
 
 async def test_enrollment_continues_after_an_outage(unbound_agent: AgentParts) -> None:
@@ -71,7 +73,7 @@ async def test_enrollment_continues_after_an_outage(unbound_agent: AgentParts) -
         await unbound_agent.binding_state.wait_until_bound()
 
     assert operations(unbound_agent) == ["challenge"] * 4 + ["enroll"] * 3
-    assert len({c.signature for c in unbound_agent.client.named("enroll")}) == 1
+    assert len({c.signature for c in unbound_agent.client.requests_of("enroll")}) == 1
     assert unbound_agent.condition_codes() == set()
 
 
@@ -103,14 +105,14 @@ async def test_refused_enrollment_sets_a_condition_and_waits(
     (problem,) = unbound_agent.health.problems()
     assert problem.code == "not-enrolled"
     assert problem.detail == detail == explain(error)
-    assert 5 <= len(unbound_agent.client.named("challenge")) <= 20
+    assert 5 <= len(unbound_agent.client.requests_of("challenge")) <= 20
     assert not unbound_agent.binding_state.is_bound
 
 
 async def test_a_changed_key_is_tried_at_once(unbound_agent: AgentParts) -> None:
     unbound_agent.client.always["challenge"] = FORBIDDEN
     async with running(unbound_agent.enrollment.run):
-        await until(lambda: len(unbound_agent.client.named("challenge")) >= 8)
+        await until(lambda: len(unbound_agent.client.requests_of("challenge")) >= 8)
         await settle(10)  # the call was answered, and the task waits
         del unbound_agent.client.always["challenge"]
         changed_at = unbound_agent.clock.elapsed_s
@@ -187,7 +189,7 @@ async def test_upgraded_agent_enrolls_with_its_version(bound_agent: AgentParts) 
         await settle()
 
     assert operations(bound_agent) == ["challenge", "enroll"]
-    assert bound_agent.client.named("challenge")[0].app_version == __version__
+    assert bound_agent.client.requests_of("challenge")[0].app_version == __version__
     assert bound_agent.binding_state.binding_id == BINDING
 
 
@@ -391,7 +393,7 @@ async def test_a_revoked_device_polls_slowly_until_it_is_bound_again(
         await until(lambda: bound_agent.binding_state.is_revoked)
         await bound_agent.binding_state.wait_until_bound()
 
-    assert len(bound_agent.client.named("current")) == 6
+    assert len(bound_agent.client.requests_of("current")) == 6
     for wait, most in zip(bound_agent.clock.slept, (60, 120, 240, 480, 960), strict=True):
         assert most / 2 <= wait <= most
     assert retry.REVOKED.cap_s == 1800
@@ -406,7 +408,7 @@ async def test_a_device_that_was_revoked_before_the_start_stays_revoked(
     bound_agent.client.always["heartbeat"] = FORBIDDEN
 
     async with running(bound_agent.enrollment.run):
-        await until(lambda: len(bound_agent.client.named("current")) >= 3)
+        await until(lambda: len(bound_agent.client.requests_of("current")) >= 3)
 
     assert bound_agent.binding_state.is_revoked
     assert "revoked" in bound_agent.condition_codes()
@@ -421,7 +423,7 @@ async def test_a_revoked_device_enrolls_again_if_on_revoked_is_reenroll(tmp_path
             await bound_agent.binding_state.wait_until_bound()
 
         assert bound_agent.identity.load_or_create().instance_id == before
-        assert bound_agent.client.named("enroll")
+        assert bound_agent.client.requests_of("enroll")
         assert bound_agent.clock.slept[0] >= 30, "the retry must wait"
         assert not bound_agent.binding_state.is_revoked
         assert bound_agent.condition_codes() == set()

@@ -81,7 +81,11 @@ def test_only_the_entries_of_the_connected_network_are_requested() -> None:
             "permission-denied",
             "Windows reports it only to programs with the location permission",
         ),
-        (5023, "not-applicable", "the interface is not connected to a network"),  # ERROR_INVALID_STATE
+        (
+            5023,
+            "not-applicable",
+            "the interface is not connected to a network",
+        ),  # ERROR_INVALID_STATE
         (87, "collection-failed", "Windows answered with the error 87"),  # ERROR_INVALID_PARAMETER
     ],
 )

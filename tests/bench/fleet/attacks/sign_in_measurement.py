@@ -18,7 +18,7 @@ from controlplane.accounts.users import add_user, set_membership
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.bench.fleet.attacks.attacker import sign_in
-from tests.bench.fleet.attacks.heartbeats_beside import measure
+from tests.bench.fleet.attacks.heartbeats_under_attack import measure
 from tests.bench.fleet.databases import temporary_database, write_fleet
 from tests.bench.fleet.load import post
 from tests.bench.fleet.service import Service, attacking, service

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from controlplane.storage.database import Database
-from tests.bench.fleet.attacks.heartbeats_beside import measure
+from tests.bench.fleet.attacks.heartbeats_under_attack import measure
 from tests.bench.fleet.attacks.large_merchant import populate_merchant
 from tests.bench.fleet.databases import temporary_database, write_fleet
 from tests.bench.fleet.fleet import Member
@@ -21,7 +21,7 @@ LIMITS: Final = ("--rate", "20", "--burst", "100", "--trusted-proxy", "127.0.0.1
 
 
 def measure_during_dashboards(databases: list[str]) -> Iterator[str]:
-    """Yield a line for each database and number of keys that request dashboards."""
+    """Yield a line for each database and each number of keys that request dashboards."""
     for database in databases:
         for viewers in VIEWERS:
             with temporary_database(database) as url:
@@ -31,7 +31,7 @@ def measure_during_dashboards(databases: list[str]) -> Iterator[str]:
 
 
 def measure_during_reports(databases: list[str]) -> Iterator[str]:
-    """Yield a line for each database, beside an API key that submits reports."""
+    """Yield a line for each database. During the attack, an API key submits reports."""
     for database in databases:
         with temporary_database(database) as url:
             member, greedy = _member(url, "org-0002"), _member(url, "org-0001")
@@ -40,7 +40,7 @@ def measure_during_reports(databases: list[str]) -> Iterator[str]:
 
 
 def measure_during_registrations(databases: list[str]) -> Iterator[str]:
-    """Yield a line for each database, beside strangers who register OAuth clients."""
+    """Yield a line for each database. During the attack, strangers register OAuth clients."""
     for database in databases:
         with temporary_database(database) as url:
             line = _measure_during(url, _member(url, "org-0002"), "registrations")

@@ -80,7 +80,7 @@ OBJECTS: Final[Mapping[str, Schema]] = {
 _NAMES: Final = {id(schema): name for name, schema in OBJECTS.items()}
 
 
-def documented() -> Forms:
+def documented_forms() -> Forms:
     """Return every field of the contract's objects with all forms that the field can have."""
     forms: Forms = {}
     for name, schema in OBJECTS.items():
@@ -140,7 +140,7 @@ def _fitting(schema: Schema, value: Any) -> Schema:
     return next(alternative for alternative in alternatives if not violations(alternative, value))
 
 
-def seen_in(replies: Iterable[httpx2.Response]) -> Forms:
+def forms_in(replies: Iterable[httpx2.Response]) -> Forms:
     """Return every field that the replies contained, and its forms."""
     forms: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for reply in replies:
@@ -148,7 +148,7 @@ def seen_in(replies: Iterable[httpx2.Response]) -> Forms:
         if schema is not None and reply.content:
             _collect_forms(schema, reply.json(), "", forms)
     # The owner of a field in an object that has no name in OBJECTS is "", or begins with ":".
-    return {key: result for key, result in forms.items() if key[0] and key[0][0] != ":"}
+    return {key: field_forms for key, field_forms in forms.items() if key[0] and key[0][0] != ":"}
 
 
 def _schema_of(reply: httpx2.Response) -> Schema | None:

@@ -44,6 +44,7 @@ async def show_interruptions(
             )
         if number < 3:
             incidents.insert(0, _incident("link-down", now - timedelta(hours=9, seconds=number)))
+        # The clock of the second device is two hours ahead.
         clock_ahead = timedelta(hours=2 if number == 1 else 0)
         shifted_incidents = [
             Incident(
