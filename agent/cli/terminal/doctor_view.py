@@ -54,8 +54,10 @@ def _rows(results: tuple[CheckResult, ...], *, with_skipped: bool) -> list[Row]:
     causes = ((result.because, result.status) for result in results if result.because)
     for cause, status in dict.fromkeys(causes):
         names = ", ".join(r.name for r in results if (r.because, r.status) == (cause, status))
-        reason = f"{cause} is not visible to you" if status == "unseen" else f"fix {cause} first"
-        rows.append((_MARKS[status], ("not run", "quiet"), (f"{names}: {reason}", "quiet")))
+        label, reason = "skipped", f"fix {cause} first"
+        if status == "unseen":
+            label, reason = "not run", f"{cause} is not visible to you"
+        rows.append((_MARKS[status], (label, "quiet"), (f"{names}: {reason}", "quiet")))
     return rows
 
 

@@ -23,7 +23,7 @@ def test_checks_that_depend_on_a_failed_check_share_one_row() -> None:
         _result("device-record", "skipped", because="state-directory"),
         _result("journal", "skipped", because="state-directory"),
     )
-    assert "device-record, journal: fix state-directory first\n" in text
+    assert "  skipped          device-record, journal: fix state-directory first\n" in text
 
 
 def test_checks_that_depend_on_an_invisible_check_need_no_fix() -> None:
