@@ -191,8 +191,8 @@ def _show(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> None:
     service = loaded.config.service
     key = key_source(service.api_key_file if service else "", loaded.path)
     has_key = key.file is not None or key.variable_value is not None
-    place = f"The API key is read from {key.describe()}; it is not shown."
-    screen.paragraph(place if has_key else "No API key is configured.", "quiet")
+    key_note = f"The API key is read from {key.describe()}; it is not shown."
+    screen.paragraph(key_note if has_key else "No API key is configured.", "quiet")
     if any(v.origin.startswith(ENVIRONMENT_PREFIX) for v in values):
         name = f"{ENVIRONMENT_PREFIX}<SECTION>__<KEY>"
         screen.paragraph(f"`variable` means: set by the variable {name}.", "quiet")

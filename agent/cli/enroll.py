@@ -1,4 +1,4 @@
-"""`venue-agent enroll`: enroll now, and print the enrollment."""
+"""`venue-agent enroll`: enrolls now, and prints the enrollment."""
 
 import argparse
 import asyncio

@@ -107,7 +107,7 @@ def _snapshot(state: StateDirectory) -> _Snapshot:
 
 
 def show_upgrade(screen: Screen) -> None:
-    """Print that the last upgrade was rolled back, or is not verified yet."""
+    """Print the last upgrade if it was rolled back, is not complete or is not verified yet."""
     if (upgrade := read_upgrade()) is None:
         return
     screen.paragraph(upgrade.describe(), "warn")

@@ -10,9 +10,9 @@ from agent.wire.sd_notify import Notifier
 
 def main() -> int:
     """Run the service, and return the exit code."""
-    home = Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent"
+    data_directory = Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "venue-agent"
     try:
-        return run_service(home, _run_daemon)
+        return run_service(data_directory, _run_daemon)
     except OSError as error:
         sys.stderr.write(
             f"venue-agent: only the service manager can start this command: {error.strerror}\n"

@@ -94,7 +94,7 @@ def age_s(text: str, now: datetime | None = None) -> float | None:
 def ago(text: str | None, now: datetime | None = None) -> str:
     """Return the age of an ISO 8601 date-time: ``3 h ago``.
 
-    A time in the future becomes ``3 h ahead of this machine's clock``.
+    A time in the future becomes ``3 h ahead of this machine's clock``, and None becomes ``never``.
     """
     if text is None:
         return "never"

@@ -27,7 +27,8 @@ class Backoff:
 
 UNAVAILABLE: Final = Backoff(base_s=1.0, cap_s=24.0)
 """Waits after calls without a usable reply. A device tries at most 25 times in 3 minutes, and
-reaches the service again at most half a minute after the end of an outage."""
+reaches the service again at most half a minute after the end of an outage, unless the service
+spreads reconnections over a longer time."""
 
 CREDENTIAL: Final = Backoff(base_s=10.0, cap_s=900.0)
 """Waits after 401, and after a failed enrollment. A wait ends early if a user replaces the key."""

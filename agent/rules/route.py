@@ -101,7 +101,7 @@ def _proxy_of(
 
 
 def _matching_entry(host: str, no_proxy: str) -> str | None:
-    """Return the entry of NO_PROXY that covers ``host``."""
+    """Return the entry of NO_PROXY that covers ``host``; None if none does."""
     for entry in (text.strip().lower() for text in no_proxy.split(",")):
         name = entry.removeprefix("*").lstrip(".")
         if entry == "*" or (name and (host == name or host.endswith(f".{name}"))):

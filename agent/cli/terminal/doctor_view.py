@@ -43,18 +43,21 @@ def show(
 def _rows(results: tuple[CheckResult, ...], *, with_skipped: bool) -> list[Row]:
     """Return a row for each result.
 
-    Without ``with_skipped``, checks that were skipped because another check failed share one row.
+    Without ``with_skipped``, skipped checks are left out. Checks that the same other check explains
+    share one row.
     """
     if with_skipped:
         return [_row(result) for result in results]
     rows = [
         _row(result) for result in results if result.status != "skipped" and result.because is None
     ]
-    for cause in dict.fromkeys(result.because for result in results if result.because):
-        names = ", ".join(result.name for result in results if result.because == cause)
-        rows.append(
-            (("-", "quiet"), ("not run", "quiet"), (f"{names}: fix {cause} first", "quiet"))
-        )
+    causes = ((result.because, result.status) for result in results if result.because)
+    for cause, status in dict.fromkeys(causes):
+        names = ", ".join(r.name for r in results if (r.because, r.status) == (cause, status))
+        label, reason = "skipped", f"fix {cause} first"
+        if status == "unseen":
+            label, reason = "not run", f"{cause} is not visible to you"
+        rows.append((_MARKS[status], (label, "quiet"), (f"{names}: {reason}", "quiet")))
     return rows
 
 

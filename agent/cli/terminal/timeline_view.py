@@ -124,6 +124,6 @@ def _show_list(screen: Screen, history: History, now: datetime, to_local: ToLoca
 
 
 def _row(entry: Entry) -> tuple[Part, ...]:
-    # Most rows are warnings. Without a colour, the others stand out.
+    # Most rows are warnings. They get no colour, so that the other rows stand out.
     style: Style = "none" if entry.severity == "warn" else SEVERITY_STYLES[entry.severity]
     return (entry.when, "none"), (entry.duration, "none"), (redact(entry.text), style)

@@ -23,12 +23,12 @@ from agent.presentation.humanize import ago, counted
 from agent.redaction.known import redact
 
 COMPLETE, NOT_VISIBLE = 0, 3
-_TO_UPGRADE: Final = {
+_UPGRADE_COMMANDS: Final = {
     "apt": "apt-get install --only-upgrade venue-agent",
     "dnf": "dnf upgrade venue-agent",
     "winget": f"winget upgrade --id {WINGET_ID}",
 }
-_TO_UNHOLD: Final = {
+_UNHOLD_COMMANDS: Final = {
     "apt": "apt-mark unhold venue-agent",
     "dnf": "dnf versionlock delete venue-agent",
 }
@@ -39,9 +39,9 @@ class Facts:
     """What is known about the versions.
 
     ``package`` is None if this machine has no supported package manager. ``kept`` is the previous
-    version, to which a failed upgrade returns. ``upgrade`` is an upgrade that is not verified yet,
-    or that was rolled back. ``status`` is None if no daemon runs, or if this user is not permitted
-    to read its status. ``is_visible``: whether this user is permitted to read the status.
+    version, to which a failed upgrade returns. ``upgrade`` is an upgrade that is not complete, is
+    not verified yet, or was rolled back. ``status`` is None if no daemon runs, or if this user is
+    not permitted to read its status. ``is_visible``: whether this user is permitted to read it.
     """
 
     package: Package | None
@@ -161,7 +161,7 @@ def _advice(facts: Facts) -> Iterator[str]:
         yield f"to see everything: {how_to_run_as_root('upgrade check')}"
     if package is None or package.available is None or package.available == package.installed:
         return
-    if package.is_held and package.manager in _TO_UNHOLD:
-        yield f"to permit upgrades: {with_sudo(_TO_UNHOLD[package.manager])}"
+    if package.is_held and package.manager in _UNHOLD_COMMANDS:
+        yield f"to permit upgrades: {with_sudo(_UNHOLD_COMMANDS[package.manager])}"
     else:
-        yield f"to upgrade: {with_sudo(_TO_UPGRADE[package.manager])}"
+        yield f"to upgrade: {with_sudo(_UPGRADE_COMMANDS[package.manager])}"

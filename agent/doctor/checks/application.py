@@ -19,7 +19,7 @@ from agent.wire.controls import without_controls
 CUPS_SOCKETS: Final = (Path("/run/cups/cups.sock"), Path("/private/var/run/cupsd"))
 REPLY_MAX_BYTES: Final = 65536
 NAME_MAX: Final = 100
-STEP_S: Final = 2.0
+TIMEOUT_S: Final = 2.0
 RESTART_CUPS: Final = (
     "launchctl kickstart -k system/org.cups.cupsd"
     if sys.platform == "darwin"
@@ -40,7 +40,7 @@ def check_cups(path: Path) -> Outcome:
     """Check that CUPS answers on its socket (cupsd(8))."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-            sock.settimeout(STEP_S)
+            sock.settimeout(TIMEOUT_S)
             sock.connect(str(path))
             with request(sock, "localhost", 80, "HEAD", "/", Connection="close"):
                 return ok("CUPS answers")
@@ -60,7 +60,7 @@ def kiosk(context: Context) -> Outcome:
     host, port = parts.hostname or "", parts.port or 80
     endpoint = join_host_port(host, port)
     try:
-        with connect(host, port, STEP_S) as sock:
+        with connect(host, port, TIMEOUT_S) as sock:
             name = request_browser(sock, host, port)
     except OSError as error:
         return fail(
@@ -92,7 +92,7 @@ def request_browser(sock: socket.socket, host: str, port: int) -> str | None:
 
 def _spooler() -> Outcome:
     try:
-        output = run_program("sc", "query", "Spooler", timeout_s=STEP_S)
+        output = run_program("sc", "query", "Spooler", timeout_s=TIMEOUT_S)
     except ServiceManagerError as error:
         return warn(f"the spooler's state cannot be read ({error})", "run `sc.exe query Spooler`")
     # `sc query` translates the name of the state, but not its number. 4 means running.

@@ -110,7 +110,7 @@ def neighbours(context: Context) -> Outcome:
     if reason is not None:
         return warn(
             f"the neighbour table cannot be read: {reason}",
-            "reports will lack MAC addresses; a sandbox may forbid AF_NETLINK",
+            "allow AF_NETLINK if a sandbox forbids it; until then, reports lack MAC addresses",
         )
     return ok("the neighbour table can be read")
 

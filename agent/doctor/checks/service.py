@@ -138,7 +138,7 @@ def binding(context: Context) -> Outcome:
         reason = result.error if result else "it was not called"
         return skipped(f"the service gave no usable answer: {reason}")
     if record is None or record.binding is None:
-        return _unbound(result.current)
+        return _not_enrolled(result.current)
     bound_record = record.binding.record
     verdict = compare_bindings(
         result.current, instance_id=bound_record.instance_id, binding_id=bound_record.binding_id
@@ -154,7 +154,7 @@ def binding(context: Context) -> Outcome:
     return fail("the service has revoked this device", CONDITIONS["revoked"].fix)
 
 
-def _unbound(current: EnrollmentRecord | None) -> Outcome:
+def _not_enrolled(current: EnrollmentRecord | None) -> Outcome:
     more = "" if current is None else " (the API key belongs to another device)"
     return fail(
         f"this device is not enrolled{more}",

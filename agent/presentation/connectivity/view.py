@@ -228,7 +228,7 @@ def _y(value: float, span: tuple[float, float]) -> float:
 
 
 def _midnights(rows: Sequence[HourRow]) -> tuple[tuple[float, str], ...]:
-    """Return the horizontal position and the weekday of each midnight with which a day begins.
+    """Return the horizontal position of the start of each day, and the weekday.
 
     Days without recorded hours are left out, and so is the first day if its recorded hours begin
     after midnight.

@@ -40,7 +40,7 @@ def kind_of(
         return "machine"
     if is_gateway or "gateway" in host.sources:
         return "router"
-    # The endpoints of matched printers, or else all that print.
+    # The endpoints of matched printers, or else all endpoints that print.
     print_endpoints = [e for e in host_endpoints if e.matched_printer_ids] or [
         e for e in host_endpoints if _types(host, e.port) & evidence.PRINT_TYPES
     ]

@@ -73,7 +73,7 @@ class HostRow:
     def identity_facts(self) -> tuple[str, ...]:
         """Return the kind, the model and the maker, as far as they are known.
 
-        The maker is left out if the model contains a word of its name.
+        The maker is left out if the model contains a word of the maker's name.
         """
         kind = "" if self.kind == "unknown" and not self.watched_kind else self.kind_label
         words = self.model.casefold().split()

@@ -69,9 +69,9 @@ def describe_services(
 ) -> tuple[str, ...]:
     """Return the services of a host with their ports: ``web page “Login” (80, 443)``.
 
-    The label of an endpoint is added once, unless one of the texts in ``known`` contains it. The
-    texts in ``known`` are displayed beside the services. A service whose port did not answer is
-    marked "announced only". A service without a description keeps its name.
+    The label of an endpoint is added once, unless the description or one of the texts in ``known``
+    contains it. The texts in ``known`` are displayed beside the services. A service whose port did
+    not answer is marked "announced only". A service without a description keeps its name.
     """
     known_text = "\n".join(known).casefold()
     titles: dict[float, str] = {endpoint.port: _title(endpoint) for endpoint in endpoints}

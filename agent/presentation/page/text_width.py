@@ -49,6 +49,7 @@ def wrap(text: str, width: float, font_size: float) -> tuple[str, ...]:
 
 
 def _width(character: str) -> float:
+    """Return the width of a character as a multiple of the font size."""
     if unicodedata.combining(character):
         return 0.0
     if unicodedata.east_asian_width(character) in "WF":

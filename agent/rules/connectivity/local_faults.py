@@ -2,7 +2,7 @@
 
 The state of the queues, the kiosk and the devices is read about every five minutes, and sooner to
 confirm a fault. A fault is recorded if two readings in a row show it. It begins with the first of
-these readings, or earlier if the system reports since when it exists.
+these readings, or earlier if the system reports an earlier beginning.
 """
 
 from collections import defaultdict

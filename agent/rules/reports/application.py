@@ -27,7 +27,8 @@ def application_report(
 ) -> wire.ApplicationPayload:
     """Build a payload within the contract's limits.
 
-    ``agent_fields`` are the daemon's facts about itself (``agent.*``).
+    ``agent_fields`` are the agent's facts about itself (``agent.*``) and the fields of the
+    connectivity record (``history.*``).
     """
     browser_fields = _known_browser_fields(collected)
     omitted_count = len(collected.browser_fields) - len(browser_fields)

@@ -158,15 +158,15 @@ def test_a_page_of_a_large_venue_folds_less_important_hosts() -> None:
     folded = page.partition("<h2>Hosts")[2].partition("<details>")[2]
     assert "<summary>81 further hosts</summary>" in folded
     assert "<summary>20 more printers, reachable</summary>" in page.partition("<h2>Network")[0]
-    assert page.count('<div class="offers">') == 121
+    assert page.count('<div class="services">') == 121
     assert "<details>" not in report_page(small_venue())
 
 
 def test_a_host_is_displayed_with_its_model_maker_and_services() -> None:
     text = " ".join(" ".join(Page(report_page(small_venue())).data).split())
-    # After the name of the host comes the class of the next element, which is "what".
+    # After the name of the host comes the class of the next element, which is "identity".
     for displayed in ("screen or kiosk · Chromecast · Seiko Epson", "plays casts (8008)"):
-        assert displayed in text.partition("Menu board what")[2][:100]
+        assert displayed in text.partition("Menu board identity")[2][:100]
 
 
 def test_a_report_without_a_map_has_no_map_on_its_page() -> None:
