@@ -142,7 +142,12 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
     async with AsyncExitStack() as stack:
         venue = Venue(tmp_path, stack)
         url = venue.service.url
-        http = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=30))
+        # On a busy machine, the service can close the idle connection just before the next request.
+        # Therefore each request has its own connection.
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        http = await stack.enter_async_context(
+            httpx2.AsyncClient(base_url=url, timeout=30, limits=limits)
+        )
         operator = Operator(http, venue.service.api_key)
         await venue.agent("old", "stop")
         old = (await operator.wait_for_devices("old"))["old"]
