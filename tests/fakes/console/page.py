@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tests.scenario.pictures.browser import Browser
 
-WITHIN_S: Final = 60
+WITHIN_S: Final = 240
 """The time limit of each wait."""
 VIEWPORTS: Final = {"narrow": (360, 740), "wide": (1440, 900)}
 SCHEMES: Final = ("light", "dark")

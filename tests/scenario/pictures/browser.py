@@ -15,7 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.fakes.devtools_browser import FLAGS
 
-WITHIN_S: Final = 120.0
+WITHIN_S: Final = 480.0
 HEIGHT_MAX: Final = 12000
 """Maximum height of a picture, in pixels. A longer page is cut."""
 PAGE_LEFT_MESSAGES: Final = (
