@@ -137,7 +137,7 @@ def _public_document(resolved: ResolvedState) -> tuple[dict[str, Any], int]:
 
     The document has only facts that every user can see.
     """
-    from agent.doctor.public_status import public_status  # rarely needed
+    from agent.doctor.public_status import public_status  # only this command needs it
 
     status = public_status()
     return {
@@ -154,7 +154,7 @@ def _public_document(resolved: ResolvedState) -> tuple[dict[str, Any], int]:
 
 def _show_public(screen: Screen, resolved: ResolvedState) -> int:
     """Print what every user can see, and how to see more."""
-    from agent.doctor.public_status import describe, public_status  # rarely needed
+    from agent.doctor.public_status import describe, public_status  # only this command needs it
 
     screen.line(("not visible to you", "warn"))
     show_upgrade(screen)
@@ -232,7 +232,7 @@ def _advice(resolved: ResolvedState, config: Path | None) -> Iterator[str]:
 
 def _connection(state: StateDirectory) -> str:
     """Return a sentence about the open or last interruption; "" if nothing was recorded."""
-    from agent.adapters.storage.record import read_record  # rarely needed
+    from agent.adapters.storage.record import read_record  # only this command needs it
     from agent.presentation.connectivity.sentences import connection_sentence, is_empty
 
     now = datetime.now(UTC)

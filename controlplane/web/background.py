@@ -61,7 +61,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("changes", core.settings.poll_interval_s, lambda: poll_changes(core)),
             *_start_retention(core),
         ]
-        if core.identity_providers:
+        if core.provider_clients:
             check = partial(check_sessions, core)
             tasks.append(_start("session checks", CHECK_INTERVAL_S, check))
         notifier = Notifier()

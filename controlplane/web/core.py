@@ -159,7 +159,7 @@ class Core:
         self.sign_in_links = SignInLinks()
         self.passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
         self.sign_ins = RateLimit(SIGN_INS_PER_S, SIGN_INS_BURST, monotonic)
-        self.identity_providers = {
+        self.provider_clients = {
             each.id: ProviderClient(each, monotonic) for each in identity_providers
         }
         self.refused_sign_ins = RefusedSignIns(monotonic)
@@ -181,8 +181,8 @@ class Core:
         self._parsing = ThreadPoolExecutor(1, "bodies")
 
     @property
-    def providers(self) -> Sequence[IdentityProvider]:
-        return [each.provider for each in self.identity_providers.values()]
+    def identity_providers(self) -> Sequence[IdentityProvider]:
+        return [each.provider for each in self.provider_clients.values()]
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
         return await self.run(lambda transact: transact("read", work))

@@ -103,7 +103,8 @@ async def _restore_a_backup(home: Path) -> None:
             entry = app.entry(later_id)
             assert entry is not None
             assert entry.state is State.REJECTED
-        # The report in the restored outbox was sent again with the same bytes.
+        # The service counts a report once, even if it is sent again with the same bytes. Other
+        # bytes would be a violation.
         assert len(service.reports) == 2
         assert service.violations == []
 

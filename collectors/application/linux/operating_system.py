@@ -82,7 +82,7 @@ def boot_reason(root: Path) -> Field:
         for bit, reason in _WATCHDOG_BITS:
             if (whole_number(status) or 0) & bit:
                 return available(key, "watchdog", reason)
-    return unsupported(key, "pstore", "this machine keeps no record of why it started")
+    return unsupported(key, "pstore", "there is no record of a kernel crash or of the watchdog")
 
 
 def pending_reboot(root: Path) -> Field:

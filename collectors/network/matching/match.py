@@ -23,7 +23,8 @@ from collectors.network.observations import KnownPrinter, Observations, PrinterM
 from collectors.shared.addresses import join_host_port
 
 _SEARCHED = ("MAC", "UUID", "nothing")
-"""The problems of printers whose address only a search of the network could find."""
+"""What is known of a printer without an address (`Case.problem`). Only a search of the network
+could find the printer."""
 
 
 def match(

@@ -1,4 +1,4 @@
-"""business_context: the organization, the credential, the locations, and the days with sales."""
+"""business_context: the organization, the credential, the locations, and the period with sales."""
 
 from collections.abc import Collection
 from typing import Any, Final, Literal
@@ -131,5 +131,6 @@ BUSINESS_CONTEXT = tool(
     business_context,
     "Business context",
     "Your organization and credential, the locations that you have access to with their time zones"
-    " and currencies, the current time, and the days with sales. Call this tool first.",
+    " and currencies, the current time, and the first and last day with sales. Call this tool"
+    " first.",
 )

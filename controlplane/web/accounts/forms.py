@@ -75,7 +75,8 @@ async def providers(core: Core, request: Request) -> Response:
     admit_without_credential(core, request)
     parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
     records = (
-        ProviderRecord(label=each.label, path=each.path) for each in provider_links(core.providers)
+        ProviderRecord(label=each.label, path=each.path)
+        for each in provider_links(core.identity_providers)
     )
     reply = ProvidersReply(providers=tuple(records))
     return Response(encode(reply), media_type="application/json")
@@ -153,7 +154,7 @@ def _sign_in_page(
         profile=profile,
         email=email,
         problem=problem_text(refusal),
-        providers=provider_links(core.providers),
+        providers=provider_links(core.identity_providers),
     )
 
 

@@ -76,7 +76,7 @@ async def _show(core: Core, request: Request, issuer: str) -> Response:
     oauth_request = _oauth_request("GET", issuer, request.url.query)
     view = await find_view(core, oauth_request, cookies.token_of(core, request))
     if view.consent is None:
-        links = provider_links(core.providers, oauth_request.query)
+        links = provider_links(core.identity_providers, oauth_request.query)
         return sign_in_page(oauth_request.query, client=view.client, providers=links)
     return consent_page(view.consent)
 
@@ -128,7 +128,7 @@ async def sign_in(core: Core, request: Request) -> Response:
             problem=_PROBLEMS.get(refusal.code, refusal.detail),
             status=refusal.status,
             headers=refusal.headers,
-            providers=provider_links(core.providers, oauth_request.query),
+            providers=provider_links(core.identity_providers, oauth_request.query),
         )
     return _redirect_to_page(oauth_request, cookies.cookie(core, request, token))
 

@@ -12,11 +12,17 @@ from controlplane.cli.main import main
 
 COMMENT_EVERY_S = 0.1
 
-if __name__ == "__main__":
+
+def run(comment_every_s: float) -> int:
+    """Run `venue-control`, and send a comment on each stream at this interval."""
     settings_of = serve.settings_of
     with mock.patch.object(
         serve,
         "settings_of",
-        lambda options: replace(settings_of(options), keep_alive_s=COMMENT_EVERY_S),
+        lambda options: replace(settings_of(options), keep_alive_s=comment_every_s),
     ):
-        sys.exit(main())
+        return main()
+
+
+if __name__ == "__main__":
+    sys.exit(run(COMMENT_EVERY_S))

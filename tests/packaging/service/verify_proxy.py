@@ -156,19 +156,20 @@ async def test_agent_receives_commands_by_its_stream_after_a_restart(
         await request_and_wait(front, http, instance_id)
 
 
-async def test_command_is_not_buffered(front: Front) -> None:
-    """A proxy that buffers would delay the command until the next data, which comes after 20 s."""
-    async with front.client() as http, front.client() as operator:
-        device = await SimulatedDevice(http, front.service.api_key).enrolled()
-        async with stream_of_commands(front, http) as lines:
-            assert (await anext(lines)).startswith("retry:")
-            request = await call(
-                front, operator, "createRequest", instanceId=device.instance_id, kind="network"
-            )
-            async for line in lines:
-                if line.startswith("data: "):
-                    break
-        assert json.loads(line.removeprefix("data: "))["requestId"] == request["requestId"]
+@pytest.mark.parametrize("kind", KINDS)
+async def test_command_is_not_buffered(kind: str, tmp_path: Path) -> None:
+    with running_front(kind, tmp_path, "tests.packaging.service.rare_comments") as front:
+        async with front.client() as http, front.client() as operator:
+            device = await SimulatedDevice(http, front.service.api_key).enrolled()
+            async with stream_of_commands(front, http) as lines:
+                assert (await anext(lines)).startswith("retry:")
+                request = await call(
+                    front, operator, "createRequest", instanceId=device.instance_id, kind="network"
+                )
+                async for line in lines:
+                    if line.startswith("data: "):
+                        break
+            assert json.loads(line.removeprefix("data: "))["requestId"] == request["requestId"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -405,7 +405,7 @@ async def a_key_that_only_reads(machine: Machine) -> Outcomes:
 
 @situation("write-grant", detail="has no write grant", fix="write grant")
 async def a_key_that_lost_its_write_grant(machine: Machine) -> Outcomes:
-    """The running agent's last call succeeded, but its heartbeats are refused."""
+    """The agent was enrolled when its key could write. Now the service refuses its heartbeats."""
     machine.status["last_heartbeat_at"] = "2026-01-01T00:00:00+00:00"
     machine.service.overrides["challenge"] = _problem(403, "read_only_key")
     return await machine.doctor()

@@ -153,11 +153,11 @@ def hard_link(path: Path, directories: Directories) -> None:
     os.link(directories.outside / "file", path)
 
 
-UNPRIVILEGED_PLANTS: Final = (link_to_file, link_to_directory, fifo, directory, hard_link)
-PLANTS: Final = (
-    (*UNPRIVILEGED_PLANTS, foreign, owned_by_root) if os.geteuid() == 0 else UNPRIVILEGED_PLANTS
+UNPRIVILEGED_PLANTERS: Final = (link_to_file, link_to_directory, fifo, directory, hard_link)
+PLANTERS: Final = (
+    (*UNPRIVILEGED_PLANTERS, foreign, owned_by_root) if os.geteuid() == 0 else UNPRIVILEGED_PLANTERS
 )
-Plant = Callable[[Path, Directories], None]
+Planter = Callable[[Path, Directories], None]
 
 
 def quick_collector(home: Path, kind: str) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ def make_template(path: Path) -> None:
     state.quarantine("rejected-2.json", b"{}")
 
 
-def plant(name: str, planter: Plant, directories: Directories) -> None:
+def plant(name: str, planter: Planter, directories: Directories) -> None:
     path = directories.state / name
     if path.is_dir():
         shutil.rmtree(path)
@@ -297,7 +297,7 @@ class Manager:
 
 
 def problems_of(
-    verb: str, name: str, planter: Plant, directories: Directories, *, as_owner: bool
+    verb: str, name: str, planter: Planter, directories: Directories, *, as_owner: bool
 ) -> Iterator[str]:
     """Run a cell; yield a description of each problem."""
     build(directories)
@@ -342,7 +342,7 @@ def _unreadable_files(directories: Directories, planted: str) -> Iterator[str]:
             yield f"left {path.name}, which the service cannot read"
 
 
-def cells(verbs: Iterable[str], step: int) -> Iterator[tuple[str, str, Plant]]:
+def cells(verbs: Iterable[str], step: int) -> Iterator[tuple[str, str, Planter]]:
     """Yield verb, file and plant of every ``step``-th cell.
 
     If ``step`` is not 1, a verb occurs with each file that it reads, but only with every third of
@@ -355,7 +355,7 @@ def cells(verbs: Iterable[str], step: int) -> Iterator[tuple[str, str, Plant]]:
         for column, name in enumerate(FILES):
             if step != 1 and name not in READS.get(verb, ()) and (row + column) % 3:
                 continue
-            for number, planter in enumerate(PLANTS):
+            for number, planter in enumerate(PLANTERS):
                 if (row + column + number) % step == 0:
                     yield verb, name, planter
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests import sizes
-from tests.scenario.hostile.state import FILES, PLANTS, READS, VERBS, cells
+from tests.scenario.hostile.state import FILES, PLANTERS, READS, VERBS, cells
 from tests.scenario.security.shared_python import ENVIRONMENT, shared_python
 
-STEP = sizes.amount(medium=len(PLANTS), large=1)
+STEP = sizes.amount(medium=len(PLANTERS), large=1)
 """The argument of `cells` for the size of this run."""
 
 
@@ -61,16 +61,16 @@ def _play(command: tuple[str, ...], home: Path, caller: str, verbs: str) -> None
 
 
 def test_a_medium_run_has_each_verb_with_the_files_that_it_reads_and_each_planted_object() -> None:
-    medium_cells = list(cells(VERBS, len(PLANTS)))
+    medium_cells = list(cells(VERBS, len(PLANTERS)))
     verbs_with_files = {(verb, name) for verb, name, _ in medium_cells}
     assert verbs_with_files >= {(verb, name) for verb in READS for name in READS[verb]}
     assert {verb for verb, _ in verbs_with_files} == set(VERBS)
     assert {name for _, name in verbs_with_files} == set(FILES)
-    assert {planter for _, _, planter in medium_cells} == set(PLANTS)
+    assert {planter for _, _, planter in medium_cells} == set(PLANTERS)
 
 
 def test_a_large_run_has_each_verb_with_each_file_and_each_planted_object() -> None:
-    assert set(cells(VERBS, 1)) == {(v, n, p) for v in VERBS for n in FILES for p in PLANTS}
+    assert set(cells(VERBS, 1)) == {(v, n, p) for v in VERBS for n in FILES for p in PLANTERS}
 
 
 def test_the_cells_include_the_main_verbs_that_read_the_state() -> None:

@@ -41,7 +41,7 @@ _EXPIRED: Final = "the sign-in has expired, or was finished already: start again
 
 def oidc_routes(core: Core) -> list[Route]:
     routes = []
-    for client in core.identity_providers.values():
+    for client in core.provider_clients.values():
         provider = client.provider
         routes += [
             Route(start_path(provider), Handler(core, partial(start, client))),

@@ -58,7 +58,7 @@ async def _check(
 
 async def _check_with_provider(core: Core, check: DueCheck) -> None:
     """Let the provider of a session confirm its user. Store the answer. Raises ProviderError."""
-    client = core.identity_providers.get(check.provider)
+    client = core.provider_clients.get(check.provider)
     if client is None:
         raise ProviderRefusedError("the identity provider is no longer configured")
     answer = await client.revalidate(

@@ -180,7 +180,7 @@ FACADE: Final = (
             ),
             not_observable("events", OURS),
             not_observable(
-                "report and document downloads", "the document shows no operation for them"
+                "report and document downloads", "the contract has no operation for them"
             ),
             not_observable("what `revoke` stores in addition to `revokedAt`", OURS),
         ),

@@ -176,11 +176,11 @@ def test_no_verdict_contradicts_what_cups_would_do():
 
 
 def _check_strangers(verdicts: list[QueueVerdict], matches: PrinterMatches) -> None:
-    """Check that a queue is matched with a stranger only if it has the addresses of the stranger's
-    queue.
+    """Check which queues are matched with strangers.
 
-    A stranger is a device that answers at the address of a queue's printer instead of the printer.
-    Its ``id`` is that of this queue.
+    A stranger is a device that answers at the address of a queue's printer instead of the printer;
+    its ``id`` is that of the queue. Another queue may be matched with it only if both queues print
+    to the same addresses.
     """
     targets = {f"cups:{verdict.queue.name}": verdict.truth.addresses for verdict in verdicts}
     for stranger in matches.strangers:

@@ -113,7 +113,7 @@ async def test_a_membership_ends_if_the_provider_has_no_role_for_its_organizatio
 ) -> None:
     provider.control(claims={**ADA, "groups": ["venue-viewers", "harbour-viewers"]})
     await sign_in(service)
-    (client,) = service.core.identity_providers.values()
+    (client,) = service.core.provider_clients.values()
     own_roles = tuple(role for role in client.provider.roles if role.organization == "org-0001")
     client.provider = client.provider.model_copy(update={"roles": own_roles})
     await run_checks(service, LIMIT_S)
@@ -172,7 +172,7 @@ async def test_a_session_is_valid_for_at_most_five_minutes_without_the_backgroun
 
 async def test_a_session_of_a_removed_provider_ends(service: RunningService) -> None:
     visitor = await sign_in(service)
-    service.core.identity_providers.clear()
+    service.core.provider_clients.clear()
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
     assert operations(service)[-1] == "session.end"
