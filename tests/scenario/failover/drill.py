@@ -11,6 +11,7 @@ after each of these steps. It exits with 1 if something that the service accepte
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import subprocess
 import sys
@@ -47,6 +48,7 @@ class Drill:
         self.record = Record()
         fleet = _populate_database(self.url, devices)
         self.devices = [FailoverDevice(each, self.addresses, self.record) for each in fleet]
+        self._requested_devices = itertools.cycle(self.devices)
         self._stack = stack
         self._services = [self._serve(each) for each in self.hosts]
         self.seconds: dict[str, float] = {}
@@ -87,19 +89,24 @@ class Drill:
         self.seconds["primary replaced"] = time.monotonic() - began_s
 
     async def _until_working(self) -> None:
-        """Create requests at each host, and wait until they have reached their devices. Also wait
-        until each device has submitted a report.
+        """Create two requests at each host, and wait until they have reached their devices. Also
+        wait until each device has submitted a report.
         """
         since_s = time.monotonic()
-        for device in self.devices[:2]:
-            for address in self.addresses:
-                await self._request(device, address)
+        for address in (*self.addresses, *self.addresses):
+            await self._request(address)
         await self._until(lambda: all(each.reported_s > since_s for each in self.devices))
 
-    async def _request(self, device: FailoverDevice, address: str) -> None:
+    async def _request(self, address: str) -> None:
+        """Create a request at a host, and wait until it has reached its device.
+
+        Each attempt is for another device: an attempt that times out can create a request, and the
+        number of open requests of a device is limited.
+        """
         async with asyncio.timeout(WITHIN_S), httpx2.AsyncClient(timeout=5) as http:
             while True:
                 with contextlib.suppress(httpx2.HTTPError):
+                    device = next(self._requested_devices)
                     request_id = await device.create_request(http, address)
                     break
                 await asyncio.sleep(0.2)
