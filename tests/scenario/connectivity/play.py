@@ -216,20 +216,27 @@ def _play(venue_site: Site, case: Case) -> tuple[datetime, datetime]:
         time.sleep(max(0.0, began_s + at_s - time.monotonic()))
         fault = FAULTS[case.parts[number].kind]
         (fault.begin if is_begin else fault.end)(venue_site)
-        (present_causes.append if is_begin else present_causes.remove)(fault.cause)
+        if is_begin:
+            present_causes.append(fault.cause)
+        else:
+            present_causes.remove(fault.cause)
         nearest = min(present_causes, key=CAUSES.index, default=None)
         if nearest in case.expected:
-            # If the incident is not open after this time, the causes of the result are wrong.
-            wait_until(
-                ENDS_WITHIN_S,
-                lambda cause=nearest: cause in _open_causes(venue_site.record(since)),
-            )
+            _wait_until_open(venue_site, nearest, since)
             earliest_s = time.monotonic() + LASTS_S
     ended_at = datetime.now(UTC)
     time.sleep(PAUSE_S)
     # If an incident is still open after this time, its end error is above the limit.
     wait_until(ENDS_WITHIN_S, lambda: not _open_causes(venue_site.record(since)))
     return began_at, ended_at
+
+
+def _wait_until_open(venue_site: Site, cause: Cause | None, since: datetime) -> None:
+    """Wait until an incident with this cause is open.
+
+    If none is open after this time, the causes of the result are wrong.
+    """
+    wait_until(ENDS_WITHIN_S, lambda: cause in _open_causes(venue_site.record(since)))
 
 
 def _open_causes(history: History) -> list[Cause]:

@@ -22,7 +22,6 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from uvicorn.server import ServerState
 
-import controlplane.web.agent_protocol.dispatch  # noqa: F401 - an import within the call would take long
 from agent.wire.routes import LIST_DEVICES
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH
 from controlplane.retail.routes import GOODS
