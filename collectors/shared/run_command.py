@@ -21,6 +21,8 @@ ERROR_MAX_BYTES = 64 * 1024
 _CHUNK_BYTES = 65536
 KILLED_EARLY_S = 0.05
 """A program is killed this long before the deadline, so that the timeout can still be reported."""
+REAPED_WITHIN_S = 0.2
+"""Maximum time to wait for the end of a killed program."""
 
 
 class NotInstalled(FileNotFoundError):
@@ -185,7 +187,7 @@ def release(process: "subprocess.Popen[bytes]") -> None:
         if stream is not None:
             stream.close()
     try:
-        process.wait(timeout=0.2)
+        process.wait(timeout=REAPED_WITHIN_S)
     except subprocess.TimeoutExpired:
         # The program hangs in the kernel, for example because of a dead disk, or this process is
         # not permitted to kill it. The system reaps the program after this process has ended.

@@ -102,6 +102,10 @@ class PeerLan:
         self._run_in("switch", "ip", "link", "set", outer, "master", "br0", "up")
         address = f"{SUBNET}.{number}"
         self._run_in(name, "ip", "addr", "add", f"{address}/{PREFIX_LENGTH}", "dev", "eth0")
+        # Without duplicate address detection, the IPv6 address is usable at once, and does not
+        # change while an announcer probes its names.
+        disable_detection = "echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad"
+        self._run_in(name, "sh", "-c", disable_detection)
         self._run_in(name, "ip", "link", "set", "eth0", "up")
         peer = Peer(name, namespace, address, mac)
         self.peers.append(peer)

@@ -19,6 +19,12 @@ from collectors.shared.run_command import (
 )
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait longer for the end of a killed program, because the machine may be busy."""
+    monkeypatch.setattr("collectors.shared.run_command.REAPED_WITHIN_S", 60)
+
+
 def test_a_program_that_writes_for_ever_is_ended() -> None:
     with pytest.raises(ValueError, match="more than"):
         run_command(("yes",), time.monotonic() + 60, max_bytes=1000)
@@ -72,6 +78,7 @@ def test_program_that_cannot_be_killed_is_abandoned(monkeypatch: pytest.MonkeyPa
     process = start_command(("sleep", "infinity"))
     with monkeypatch.context() as patched:
         patched.setattr(subprocess.Popen, "kill", refuse)
+        patched.setattr("collectors.shared.run_command.REAPED_WITHIN_S", 0.2)
         with pytest.raises(TimeoutError, match="sleep did not answer before the deadline"):
             output_of(process, "sleep", time.monotonic() + 0.2)
     process.kill()
