@@ -61,6 +61,8 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size)
 8 does not have it.
 """
 PROGRAM_DATA: Final = r"C:\ProgramData"
+CONTROL_KEY: Final = r"HKLM\System\CurrentControlSet\Control"
+ANSWER_WITHIN_MS: Final = "300000"
 RUN_WITHIN_S: Final = 900.0
 
 
@@ -229,7 +231,10 @@ def fresh_wine(prefix: Path) -> Iterator[Wine]:
         # Under Wine, the variable ProgramData of services is the path of the public profile. Set
         # the correct path in the registry, from which services read it.
         wine.run("reg", "add", r"HKCU\Environment", "/v", "ProgramData", "/d", PROGRAM_DATA, "/f")
-        # Services get the environment that was in the registry when Wine started. Restart Wine.
+        # Wine waits 10 s for a new service to answer. On a busy machine, that is too short.
+        value = ("/v", "ServicesPipeTimeout", "/d", ANSWER_WITHIN_MS)
+        wine.run("reg", "add", CONTROL_KEY, *value, "/f")
+        # Wine reads these values when it starts. Restart it.
         _end(wine)
         _quietly(wine, "wineboot")
         with _desktop(wine):
