@@ -1,39 +1,33 @@
 """The printers that were broken for the longest time in the last thirty days."""
 
-from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import timedelta
-from heapq import nsmallest
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
-from sqlalchemy import DateTime, case, select, type_coerce
+from sqlalchemy import case, extract, func, literal, select, union_all
 
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
 from controlplane.devices.findings.rules import DEVICE
 from controlplane.devices.findings.storing import RECENT
-from controlplane.devices.findings.sums import Sums, sums_of
+from controlplane.devices.findings.sums import ROWS_AT_ONCE, Sums, sums_of
 from controlplane.devices.overview.records import PrinterStateName
 from controlplane.devices.overview.report_contents import PrinterState
 from controlplane.operation.context import RequestContext
 from controlplane.storage.report_tables import DevicePrinter, JudgedReport, PrinterProblem
-from controlplane.storage.tables import Device
+from controlplane.storage.tables import Device, UtcDateTime
 
 PERIOD: Final = timedelta(days=30)
 
 
-@dataclass(slots=True)
-class _Printer:
-    """How long and how often a printer was broken."""
+class _Printer(NamedTuple):
+    """How long and how often a printer was broken. ``device`` is a row key."""
 
-    name: str = ""
-    seconds: float = 0.0
-    count: int = 0
-
-    def add(self, name: str, duration: timedelta) -> None:
-        self.name = name
-        self.seconds += duration.total_seconds()
-        self.count += 1
+    device: int
+    id: str
+    seconds: float
+    problem_count: int
 
 
 def worst_printers(
@@ -44,45 +38,30 @@ def worst_printers(
     If a device has no recent network report, the time after its newest one does not count.
     """
     sums = sums_of(context, body)
-    printers = _broken_printers(sums)
-    size = body.size or records.PRINTERS_DEFAULT
-    worst = nsmallest(size, ((-each.seconds, key) for key, each in printers.items()))
-    unknown = sums.count(DEVICE) - sums.count("network")
-    return records.WorstPrintersReply(
-        printers=_records(sums, [(*key, printers[key]) for _, key in worst]),
-        unknown_count=unknown,
-    )
-
-
-def _broken_printers(sums: Sums) -> dict[tuple[int, str], _Printer]:
-    """Return how long each printer was broken, by row key of the device and id of the printer."""
-    context = sums.context
-    start = context.now - PERIOD
     matching = sums.device_keys()
-    printers: defaultdict[tuple[int, str], _Printer] = defaultdict(_Printer)
-    begin_in_period = case((PrinterProblem.since > start, PrinterProblem.since), else_=start)
+    printers = (each for each in _broken_printers(sums) if str(each.device) in matching)
+    worst = list(islice(printers, body.size or records.PRINTERS_DEFAULT))
+    unknown = sums.count(DEVICE) - sums.count("network")
+    return records.WorstPrintersReply(printers=_records(context, worst), unknown_count=unknown)
+
+
+def _broken_printers(sums: Sums) -> Iterator[_Printer]:
+    """Yield the broken printers of the organization, the longest broken first.
+
+    If the filters select a location, printers of other locations can be left out.
+    """
+    context = sums.context
+    start = literal(context.now - PERIOD, UtcDateTime)
     ended = select(
-        PrinterProblem.device,
-        PrinterProblem.printer_id,
-        PrinterProblem.name,
-        # These columns are read without `UtcDateTime`, whose conversion takes as long as the query.
-        type_coerce(begin_in_period, DateTime),
-        type_coerce(PrinterProblem.until, DateTime),
-    ).where(context.visible(PrinterProblem), PrinterProblem.until >= start)
+        PrinterProblem.device, PrinterProblem.printer_id, PrinterProblem.since, PrinterProblem.until
+    ).where(context.visible(PrinterProblem), PrinterProblem.until > start)
     if sums.filters.location is not None:
         # Because of `+ 0`, SQLite reads the problems first, and then the devices.
         ended = ended.where((PrinterProblem.device + 0).in_(sums.positions))
-    for device, printer_id, name, begin, end in context.session.execute(ended):
-        if str(device) in matching:
-            printers[device, printer_id].add(name, end - begin)
+    is_recent = JudgedReport.arrived_at >= context.now - RECENT
+    until = case((is_recent, literal(context.now, UtcDateTime)), else_=JudgedReport.arrived_at)
     current = (
-        select(
-            DevicePrinter.device,
-            DevicePrinter.printer_id,
-            DevicePrinter.name,
-            DevicePrinter.since,
-            JudgedReport.arrived_at,
-        )
+        select(DevicePrinter.device, DevicePrinter.printer_id, DevicePrinter.since, until)
         .join(
             JudgedReport,
             (JudgedReport.device == DevicePrinter.device) & (JudgedReport.kind == "network"),
@@ -90,44 +69,60 @@ def _broken_printers(sums: Sums) -> dict[tuple[int, str], _Printer]:
         .where(
             DevicePrinter.organization_id == context.organization_id,
             DevicePrinter.state == PrinterState.BROKEN,
+            until > start,
         )
     )
-    for device, printer_id, name, since, arrived_at in context.session.execute(current):
-        until = context.now if arrived_at >= context.now - RECENT else arrived_at
-        if until > start and str(device) in matching:
-            printers[device, printer_id].add(name, until - max(since, start))
-    return printers
+    periods = union_all(ended, current).subquery()
+    device, printer_id, since, end = periods.c
+    begin = case((since > start, since), else_=start)
+    seconds = func.sum(extract("epoch", end) - extract("epoch", begin))
+    query = (
+        select(device, printer_id, seconds, func.count())
+        .group_by(device, printer_id)
+        .order_by(seconds.desc(), device, printer_id)
+        .execution_options(yield_per=ROWS_AT_ONCE)
+    )
+    return (_Printer(*row) for row in context.session.execute(query))
 
 
-def _records(
-    sums: Sums, printers: list[tuple[int, str, _Printer]]
-) -> tuple[records.WorstPrinter, ...]:
-    context = sums.context
-    positions = {position for position, _, _ in printers}
+def _records(context: RequestContext, printers: list[_Printer]) -> tuple[records.WorstPrinter, ...]:
+    positions = {each.device for each in printers}
     query = select(Device).where(Device.position.in_(positions))
     devices = {each.position: each for each in context.session.scalars(query)}
-    names = names_of(
+    locations = names_of(
         context.session, ((each.organization_id, each.location_id) for each in devices.values())
     )
+    names = _read_names(context, positions)
     states = _read_states(context, positions)
     results = []
-    for position, printer_id, printer in printers:
-        device = devices[position]
+    for printer in printers:
+        device = devices[printer.device]
         results.append(
             records.WorstPrinter(
-                id=printer_id,
-                name=printer.name,
-                state=states.get((position, printer_id)),
+                id=printer.id,
+                name=names[printer.device, printer.id],
+                state=states.get((printer.device, printer.id)),
                 broken_seconds=round(printer.seconds),
-                broken_count=printer.count,
+                broken_count=printer.problem_count,
                 instance_id=device.instance_id,
                 device_name=device.legacy_install_id,
                 location_id=device.location_id,
-                location_name=names.location(device.organization_id, device.location_id),
+                location_name=locations.location(device.organization_id, device.location_id),
                 link=f"/#/device/{device.instance_id}",
             )
         )
     return tuple(results)
+
+
+def _read_names(context: RequestContext, positions: set[int]) -> dict[tuple[int, str], str]:
+    """Return the newest name of each printer that is or was broken at these devices."""
+    problem, printer = PrinterProblem, DevicePrinter
+    ended = select(problem.device, problem.printer_id, problem.name).order_by(problem.until)
+    current = select(printer.device, printer.printer_id, printer.name)
+    queries = (
+        ended.where(problem.device.in_(positions)), current.where(printer.device.in_(positions)),
+    )  # fmt: skip
+    return {(row[0], row[1]): row[2] for query in queries for row in context.session.execute(query)}
 
 
 def _read_states(

@@ -19,7 +19,7 @@ from controlplane.devices.findings.rules import (
 )
 from controlplane.devices.findings.symbols import add_subjects, symbols
 from controlplane.devices.overview import summaries
-from controlplane.storage.report_tables import DeviceFinding, JudgedReport
+from controlplane.storage.report_tables import DeviceFinding, JudgedReport, PrinterProblem
 from controlplane.storage.tables import Device
 from tests.unit.controlplane.devices.findings.fleet import payload
 from tests.unit.controlplane.devices.test_newest_reports import NETWORK_REPORT, call_console, enroll
@@ -208,6 +208,23 @@ async def test_a_printer_is_not_broken_during_weeks_without_reports(
     await bar.submit(payload("network", NO_FAULTS))
     reply = await call_console(service, "findings/printers")
     assert [each["brokenSeconds"] for each in reply["printers"]] == [3600, 3600]
+
+
+async def test_only_the_last_thirty_days_of_a_problem_count(service: RunningService) -> None:
+    bar = await enroll(service, "bar")
+    await bar.submit(payload("network", frozenset({"kitchen"})))
+    for _ in range(2):
+        service.clock.advance(DAY_S)
+        await bar.submit(payload("network", frozenset({"kitchen"})))
+    service.clock.advance(3600)
+    await bar.submit(payload("network", NO_FAULTS))
+    service.database.write(lambda session: session.execute(update(PrinterProblem).values(name="?")))
+    service.clock.advance(29 * DAY_S)
+    (printer,) = (await call_console(service, "findings/printers"))["printers"]
+    assert (printer["brokenSeconds"], printer["brokenCount"]) == (DAY_S, 1)
+    assert printer["name"] != "?", "the newest report has the newest name"
+    service.clock.advance(2 * DAY_S)
+    assert (await call_console(service, "findings/printers"))["printers"] == []
 
 
 async def test_worst_printers_are_those_that_were_broken_longest(service: RunningService) -> None:
