@@ -42,7 +42,7 @@ _KEEP_ALIVE_OPTIONS: Final = (
     ("TCP_KEEPINTVL", 1),
     ("TCP_KEEPCNT", 3),
 )
-"""TCP keep-alive (tcp(7)): the kernel ends an idle connection 7 s after its path has failed."""
+"""TCP keep-alive (tcp(7)): the kernel ends an idle connection within 7 s after its path failed."""
 
 Response = httpx2.Response
 

@@ -281,7 +281,7 @@ def _facts(status: DaemonStatus, connection: str) -> list[tuple[str, str]]:
         ("heartbeat", ago(status.last_heartbeat_at)),
         *([("connection", connection)] if connection else []),
         ("commands", _commands(status)),
-        ("last answer", ago(status.last_contact_at)),
+        ("last reply", ago(status.last_contact_at)),
         ("doing", status.activity if status.phase == "running" else status.phase),
         ("outbox", _outbox(status)),
         ("config", status.config_path or "the environment alone"),

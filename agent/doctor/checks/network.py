@@ -83,7 +83,7 @@ def gateway(context: Context) -> Outcome:
     gateways = [(g, i.name) for i in facts.interfaces for g in i.gateways]
     reason = facts.unavailable.gateway
     if not gateways and reason is not None and reason != NO_ROUTE:
-        return ok(reason)
+        return skipped(reason)
     if not gateways:
         return warn(
             "there is no default route: other networks cannot be reached",
