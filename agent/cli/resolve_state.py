@@ -56,7 +56,7 @@ def resolve_state(config: Path | None) -> ResolvedState:
 def _configured_state(config: Path | None) -> ResolvedState:
     """Return the state directory of a configuration, or a guess if the configuration is invalid.
 
-    The problems of the configuration are printed on stderr.
+    The problems of an invalid configuration are printed on stderr.
     """
     try:
         loaded = load(LocalConfig, config)

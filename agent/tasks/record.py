@@ -94,7 +94,7 @@ class Recorder:
     _machine: MachineState = field(default_factory=MachineState)
     _has_begun: bool = False
     _has_reply: bool = False
-    """Whether a call has just succeeded. The next sample then needs no probe."""
+    """Whether a call has just succeeded. The next sample then needs a probe only of a new path."""
     _probed_path: tuple[object, ...] | None = None
     """The path that was probed while the connection worked."""
     _gateway_macs: GatewayMacs = field(default_factory=GatewayMacs)
@@ -291,7 +291,7 @@ class Recorder:
         return self.local is not None and now_s >= self._grace_ends_s and self.local.is_due(now_s)
 
     async def _sample(self, link: LinkState) -> Sample:
-        """Return a sample. The path is probed unless a call has just succeeded."""
+        """Return a sample. A path that was probed before is not probed if a call just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
         sample = await (self._sample_after_reply(link) if has_reply else self.sensors.probe(link))
         if sample.conflicting_address is None and self._gateway_macs.has_conflict(

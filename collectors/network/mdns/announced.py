@@ -41,7 +41,7 @@ of a whole network."""
 LISTED_MAX = 4096
 """The most pairs of a service and an address, of all announcers together."""
 ANNOUNCERS_NAMED_MAX = 8
-"""The most announcers that get a limitation of their own, for each kind of limitation."""
+"""The most announcers that the report names for each reason why services are not listed."""
 NO_HOST = "no host"
 
 _Pair = tuple[int, str]  # the number of a service, and one of its addresses
@@ -106,7 +106,7 @@ class ServiceSelection:
     """The services to list, each with only the addresses at which it is listed.
 
     ``limitations`` describe which services are not listed. ``announcers`` maps each address to the
-    device that announced it first, in the form of `LinkLayer.announcer`. ``is_cut``: some services
+    device that announced it, in the form of `LinkLayer.announcer`. ``is_cut``: some services
     are not listed because of a limit.
     """
 

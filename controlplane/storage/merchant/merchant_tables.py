@@ -1,8 +1,8 @@
 """A merchant: organization, locations, employees, points of sale, payment methods, fees and units.
 
-An organization is called a company in the retail API. The rows of a merchant refer to locations,
+An organization is called a company in the retail API. The tables of this folder refer to locations,
 employees, points of sale and payment methods by ``position``, and to organizations, fees and units
-by ``id``. All other tables and the APIs refer to them by ``id``.
+by ``id``. The tables of devices, and the APIs, refer to all of them by ``id``.
 
 There are no foreign keys: the code that writes a row checks its references.
 """

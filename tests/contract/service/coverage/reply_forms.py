@@ -1,7 +1,9 @@
 """The fields that replies contained, and the forms of each field.
 
-A form is a value, null, absent, or one value of an enum. The fields and their possible forms come
-from the schemas that were transcribed from the tables of the contract.
+The forms of a field are the cases that a reader of replies must handle: null, absent, true, false,
+each value of an enum, and each object or type that it can have. Any other field has the single form
+"a value". The fields and their possible forms come from the schemas that were transcribed from the
+tables of the contract.
 """
 
 import re
@@ -147,7 +149,8 @@ def forms_in(replies: Iterable[httpx2.Response]) -> Forms:
         schema = _schema_of(reply)
         if schema is not None and reply.content:
             _collect_forms(schema, reply.json(), "", forms)
-    # The owner of a field in an object that has no name in OBJECTS is "", or begins with ":".
+    # A key is the owner of a field and the field. The owner is "", or begins with ":", if no object
+    # around the field is in OBJECTS. Such fields are left out.
     return {key: field_forms for key, field_forms in forms.items() if key[0] and key[0][0] != ":"}
 
 
