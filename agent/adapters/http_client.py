@@ -31,6 +31,10 @@ CONNECT_SHARE: Final = 0.9
 STREAM_READ_TIMEOUT_S: Final = 90.0
 """A stream is closed if no data arrives for this time, not even a keep-alive comment."""
 
+IDLE_MAX_S: Final = 3.0
+"""A connection that was idle for longer is not used again. Services close idle connections after
+five seconds or more, and a request must not meet a connection that is being closed.
+"""
 _MESSAGE_MAX: Final = 300  # characters
 RETRY_MAX_MS: Final = 86_400_000
 """Maximum of the reconnection time that a stream sends. The service can send any number."""
@@ -67,7 +71,9 @@ def client_for(service: Service, *, tcp_keep_alive: bool = False) -> httpx2.Asyn
             # cancels a running TLS handshake, and the library then leaves the socket open until it
             # is garbage collected.
             timeout=httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE),
-            limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
+            limits=httpx2.Limits(
+                max_connections=8, max_keepalive_connections=2, keepalive_expiry=IDLE_MAX_S
+            ),
             headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
             event_hooks={"response": [_enable_keep_alive]} if tcp_keep_alive else None,
             # By default, the library keeps any number of cookies and sends them back.

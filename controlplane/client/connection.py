@@ -18,6 +18,11 @@ URL_VARIABLE = "VENUE_CONTROL_URL"
 DEFAULT_URL = "http://127.0.0.1:8470"
 TIMEOUT = httpx2.Timeout(90, connect=20)
 """In seconds. A service computes figures at a low priority, so it replies late if it is busy."""
+IDLE_MAX_S = 3.0
+"""A connection that was idle for longer is not used again. The service closes idle connections
+after five seconds, and a request must not meet a connection that is being closed.
+"""
+LIMITS = httpx2.Limits(keepalive_expiry=IDLE_MAX_S)
 KEY_MAX = 4096
 """Maximum number of characters that are read from the file of a key."""
 
@@ -53,6 +58,7 @@ def connect(
         base_url=url,
         headers=headers,
         timeout=TIMEOUT,
+        limits=LIMITS,
         trust_env=not is_loopback_url(url),
         verify=is_encrypted(url),
     ) as http:

@@ -18,7 +18,14 @@ from agent.wire.addresses import is_loopback_url
 from agent.wire.base import Model
 from agent.wire.codec import encode
 from controlplane.client.calls import HEADERS, Reply, ServiceCalls
-from controlplane.client.connection import RETAIL_KEY, TIMEOUT, is_encrypted, read_key, service_url
+from controlplane.client.connection import (
+    LIMITS,
+    RETAIL_KEY,
+    TIMEOUT,
+    is_encrypted,
+    read_key,
+    service_url,
+)
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import UnauthenticatedError
 from controlplane.client.waiting import RetryPolicy
@@ -91,6 +98,7 @@ class RetailClient(ServiceCalls):
             base_url=base_url.rstrip("/").removesuffix(routes.BASE),
             headers=HEADERS,
             timeout=TIMEOUT,
+            limits=LIMITS,
             trust_env=not is_loopback_url(base_url),
             verify=is_encrypted(base_url),
             transport=transport,

@@ -1,8 +1,10 @@
-"""Tests that the example configurations of proxies fit the limits of the service."""
+"""Tests that clients and the example configurations of proxies fit the limits of the service."""
 
 import re
 
+from agent.adapters import http_client as agent_client
 from agent.wire import routes
+from controlplane.client import connection as python_client
 from controlplane.server import IDLE_S
 from controlplane.settings import Settings
 from tests.paths import ROOT
@@ -32,7 +34,8 @@ def test_proxies_accept_bodies_up_to_the_limit_of_the_service() -> None:
         assert int(result[1]) * 1024 * 1024 > limit
 
 
-def test_proxies_close_idle_connections_before_the_service() -> None:
+def test_clients_and_proxies_close_idle_connections_before_the_service() -> None:
+    assert max(agent_client.IDLE_MAX_S, python_client.IDLE_MAX_S) < IDLE_S
     pattern = r"keepalive_timeout (\d+)s;\n}"
     for match in (re.search(pattern, NGINX), re.search(r"keepalive (\d+)s", CADDY)):
         assert match is not None
