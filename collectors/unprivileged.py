@@ -95,7 +95,7 @@ def load_modules_from(opened: Mapping[str, int]) -> None:
 
 
 def _open(directories: Iterable[str]) -> dict[str, int]:
-    """Open the directories that exist. The descriptors stay open as long as the process."""
+    """Open the directories that exist. The descriptors stay open until the process ends."""
     opened = {}
     for path in directories:
         with contextlib.suppress(OSError):

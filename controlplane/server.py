@@ -28,15 +28,15 @@ from controlplane.web.observability.metrics import share_between_workers
 from controlplane.web.protocol import bounded_protocol
 
 GRACE_S = 5
-"""How long running calls may continue after the service got a signal to stop."""
+"""After a signal to stop the service, calls that are running may continue for this time."""
 IDLE_S = 5
 """Idle connections are closed after this time. A proxy must close its idle connections sooner, so
 that it sends no request on a connection that the service is closing."""
 FILES_FOR_CALLS = 512
 """File descriptors that are reserved for running calls, the database and other files."""
 RESERVED_FILES = Settings().awaited_max + FILES_FOR_CALLS
-"""File descriptors that are reserved for everything except streams: connections that wait for their
-clients, and `FILES_FOR_CALLS`.
+"""File descriptors that streams do not get: those of connections that wait for their clients, and
+`FILES_FOR_CALLS`.
 """
 MACOS_FILES_MAX = 10_240
 """OPEN_MAX of macOS, which is the highest soft limit that its setrlimit(2) promises to accept."""

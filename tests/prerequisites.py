@@ -5,7 +5,8 @@ A test names its prerequisites, such as `@pytest.mark.needs("veth")`. If the mac
 test is skipped with a message that names what to install or to permit. If `CI` is set, the test
 fails instead, so that no test is skipped unnoticed. The variable `TESTS_WITHOUT` declares the
 prerequisites, separated by spaces, that a machine lacks on purpose: tests that need them are
-skipped even if `CI` is set. It is an error to name a prerequisite that the machine has.
+skipped even if `CI` is set. It is an error if `TESTS_WITHOUT` names a prerequisite that the machine
+has.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 """`venue-agent collect`: creates a report on this machine now, in the same way as the daemon.
 
-Progress goes to stderr, the result to stdout.
+Progress goes to stderr, the result to stdout. With `--ndjson`, both go to stdout.
 """
 
 import argparse

@@ -25,7 +25,7 @@ _WITHOUT_QUOTES: Final = {
     "must be a number": re.compile(r"[+-]?\d+(\.\d+)?"),
     "must be a whole number": re.compile(r"[+-]?\d+"),
 }
-"""For some reasons of an issue, a pattern. A string that matches it is valid without its quotes."""
+"""Patterns by the reason of an issue. A string that matches the pattern is valid without quotes."""
 
 
 def problems_of(model: type[Section], issues: Sequence[Issue], source: "Source") -> tuple[str, ...]:

@@ -23,7 +23,7 @@ def public_status() -> PublicStatus:
 
 
 def combine_status(unit: UnitFacts | None, processes: tuple[int, ...] | None) -> PublicStatus:
-    """Return the status that the service manager shows, or else the list of processes.
+    """Return the status according to the service manager or to the list of processes.
 
     The list comes second, because the system may hide processes of other users (proc(5)).
     """

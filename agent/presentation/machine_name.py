@@ -1,4 +1,4 @@
-"""The name that a user gave to a machine."""
+"""The name of a machine, from its install id."""
 
 import re
 from typing import Final
@@ -13,5 +13,5 @@ because the host had no name."""
 
 
 def machine_name(install_id: str) -> str | None:
-    """Return the install id as a title; None if no user chose it."""
+    """Return the install id as a title; None if it is not a name."""
     return None if _NO_NAME.fullmatch(install_id) else shorten(install_id, NAME_LENGTH)

@@ -14,8 +14,8 @@ _PRIVATE_KEY: Final = re.compile(
     re.DOTALL,
 )
 _API_KEY: Final = re.compile(r"vck_[A-Za-z0-9_\-]{4,}+")
-# A retail key has a prefix, `_live_` or `_test_`, and 64 characters. Similar keys of other services
-# are shorter, and are masked too.
+# A retail key is a prefix, then `_live_` or `_test_`, then 64 characters. Similar keys of other
+# services are shorter, and are masked too.
 _RETAIL_KEY: Final = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z0-9]{1,32}+_(?:live|test)_"
     r"(?:[A-Za-z0-9_\-.~+/=]{64,}+|[A-Za-z0-9]{20,}+)"

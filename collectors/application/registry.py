@@ -80,7 +80,7 @@ def sources_before_confinement(platform: str, job: ApplicationJob) -> Sources:
 def linux_sources(
     job: ApplicationJob, root: Path = Path("/"), query_drive: smart.QueryDrive = smart.read_health
 ) -> Sources:
-    """Return the sources of Linux. ``root`` is the directory that has proc, sys, etc and run."""
+    """Return the sources of Linux. ``root`` contains ``proc``, ``sys``, ``etc`` and ``run``."""
     return (
         operating_system.read_system.bind(root),
         operating_system.read_boot.bind(root),

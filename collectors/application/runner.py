@@ -14,7 +14,8 @@ from collectors.application.source import Reading, Source
 from collectors.shared.background import in_background
 
 POLL_S = 0.05
-"""Interval at which `read_all` checks for a cancellation, at most 100 ms (see `Run.cancelled`)."""
+"""Interval at which `read_all` checks for a cancellation. It must not be longer than 100 ms (see
+`Run.cancelled`)."""
 
 GRACE_S = 0.15
 """Time after the deadline of a source in which it can still return the reason for its delay."""

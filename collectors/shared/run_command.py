@@ -140,7 +140,7 @@ def _read_to_end(
 def _start_readers(
     process: "subprocess.Popen[bytes]", streams: dict[IO[bytes], bytearray]
 ) -> list[threading.Thread]:
-    """Start a thread that reads standard error on Windows, and remove it from ``streams``.
+    """On Windows, start a thread that reads standard error. Remove this stream from ``streams``.
 
     Windows cannot wait for several pipes, and the program waits while its pipe for errors is full.
     """

@@ -1,4 +1,4 @@
-"""Makes Windows report a refused TCP connection at once, or waits until Windows reports it.
+"""Makes Windows report a refused TCP connection at once, or returns how long to wait for it.
 
 By default, Windows repeats the SYN after each refusal, and reports the refusal after two seconds.
 With a shorter wait, a port that refuses connections would count as silent.

@@ -62,7 +62,7 @@ class Route:
         """Return when to send a new notification of a group.
 
         Args:
-            previous: when the previous notification of the group was scheduled.
+            previous: the time for which the previous notification of the group was scheduled.
         """
         if self.is_digest:
             digest_at = now.replace(hour=DIGEST_HOUR, minute=0, second=0, microsecond=0)
@@ -188,9 +188,10 @@ def new_notification(
 def split_groups(session: Session, organization_id: str, route: str, now: datetime) -> None:
     """Move each undelivered alert of a route to a notification of its own, which is due now.
 
-    This is for a route that no longer groups alerts. An event for PagerDuty can contain only one
-    alert. The route now sends each new notification at once. If an alert still waited with its
-    group, its resolved notification could be sent before its firing notification.
+    This is for a route that no longer groups alerts. If the route is now for PagerDuty, an
+    event can contain only one alert. Also, each new notification is now sent at once: if an alert
+    still waited with its group, its resolved notification could be sent before its firing
+    notification.
     """
     query = select(Notification).where(
         Notification.organization_id == organization_id,
@@ -209,7 +210,7 @@ def split_groups(session: Session, organization_id: str, route: str, now: dateti
                     organization_id, route, str(row.alert_id), now, now
                 )
                 session.add(by_alert[row.alert_id])
-                session.flush()  # so that their positions are in the order of the alerts
+                session.flush()  # notifications get positions in the order of their alerts
             row.notification = by_alert[row.alert_id].id
 
 

@@ -48,7 +48,7 @@ def set_hours(options: argparse.Namespace) -> int:
     hours_text = None if lines is None else format_hours(hours)
     print(f"{options.id}: {describe_hours(hours_text, options.zone)}")
     if is_zone_changed:
-        sys.stderr.write("The time zone has changed: the sales figures are recalculated.\n")
+        sys.stderr.write("The time zone has changed: the sales figures were recalculated.\n")
     return 0
 
 

@@ -99,8 +99,8 @@ def options_text(words: list[str]) -> str:
     If ``words`` is empty, return the template.
 
     Raises:
-        UsageError: `serve` would refuse the value of an option.
-        SystemExit: ``words`` contain an option that `serve` does not have.
+        UsageError: `settings_of` refuses an option, or a word is not an option of `serve`.
+        SystemExit: the command line parser refuses ``words``, for example an unknown option.
     """
     template = (RESOURCES / OPTIONS.name).read_text()
     if not words:

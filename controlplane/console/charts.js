@@ -27,7 +27,7 @@ function drawing(title, width, height, kind, ...parts) {
     shape("title", {}, title), ...parts);
 }
 
-// Returns round numbers that enclose all values from `min` to `max`, at most 20.
+// Returns at most 20 round numbers. They enclose all values from `min` to `max`.
 function ticks(min, max, count = 4) {
   const span = Math.max(1, max - min);
   const rough = span / count;

@@ -1,8 +1,8 @@
 """Deletes old monitoring data.
 
-These are offline intervals, maintenance windows, alerts with their notifications and silences,
-pending requests, incidents with the periods for which they are known, ended problems of printers,
-the daily changes of finding counts, and finding counts of 0.
+These are offline intervals, maintenance windows, alerts with their notifications, silences, pending
+requests, incidents with the periods for which they are known, ended problems of printers, the daily
+changes of finding counts, and finding counts of 0.
 """
 
 from datetime import datetime, timedelta

@@ -27,7 +27,7 @@ STREAM_RETRY_S = 30
 up to twice this value (`spread`)."""
 FREE_S = 0.25
 """Processor seconds that each call of the agent protocol may take before it is charged to the key's
-limit for large bodies (``Settings.processing_share``). This is the smallest limit of processor
+limit for large bodies (``Settings.processing_share``), which is the smallest limit of processor
 time. Most calls of the agent protocol take a tenth of ``FREE_S``.
 """
 QUEUE_RETRY_S = 5
@@ -187,7 +187,7 @@ class Fairness:
 
         Args:
             free_s: this many of the seconds are not charged to the key's limit for large bodies,
-                which is the smallest.
+                which is the smallest limit of processor time.
         """
         self._call_time.charge(caller.key_id, processor_s)
         self._organizations_call_time.charge(_call_time_key(caller), processor_s)

@@ -165,7 +165,7 @@ def _number_of(context: RequestContext, sort_key: SortKey) -> str:
 
 
 def _replies(context: RequestContext, rows: Sequence[Columns]) -> Iterator[Json]:
-    """Yield a `wire.Sale` for each of these sales. Their lines are read with one query.
+    """Yield the fields of a `wire.Sale` for each sale. The lines of all are read with one query.
 
     A reply is a dictionary, because building a model of each part would take longer than all the
     other work of the call.
@@ -179,7 +179,7 @@ def _replies(context: RequestContext, rows: Sequence[Columns]) -> Iterator[Json]
 
 
 def _reply(sale: Columns, lines: Sequence[Columns]) -> Json:
-    """Return a `wire.Sale`."""
+    """Return the fields of a `wire.Sale`."""
     comment = {} if sale.comment is None else {"comment": sale.comment}
     return {
         "id": sale.id,
@@ -204,7 +204,7 @@ def _reply(sale: Columns, lines: Sequence[Columns]) -> Json:
 
 
 def _external(stored: Json | None) -> Json | None:
-    """Return a `wire.ExternalData`. Its ``id`` comes first."""
+    """Return the fields of a `wire.ExternalData`, ``id`` first."""
     return None if stored is None else {"id": stored["id"], **stored}
 
 
@@ -223,7 +223,7 @@ def _is_complete(line: Columns) -> bool:
 
 
 def _position(sale_id: str, line: Columns) -> Json:
-    """Return a `wire.Position`."""
+    """Return the fields of a `wire.Position`."""
     tax = percentage(line.percentage_milli)
     vat = {"fee_item_id": line.fee_item_id, "fee_item_name": line.fee_name}
     return {

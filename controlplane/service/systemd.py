@@ -1,6 +1,6 @@
 """Installs and controls the service under systemd.
 
-The Debian package contains the unit. Without the package, this module writes the unit.
+The Debian and RPM packages contain the unit. Without a package, this module writes the unit.
 
 Source: systemctl(1) `show`, systemd.service(5), sysusers.d(5).
 """
@@ -174,7 +174,7 @@ class SystemdService:
             )
         if own_unit.exists() and self.is_packaged:
             raise CommandError(
-                f"{own_unit} hides the unit of the Debian package",
+                f"{own_unit} hides the unit of the installed package",
                 "Remove it with `venue-control service uninstall`, then install again.",
             )
         first_line = (RESOURCES / UNIT).read_text().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The ways to contact support, and the links between chats with support and organizations."""
+"""The ways to contact support, and the links between organizations and chats with support."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,7 +10,7 @@ from controlplane.storage.tables import Base, Position
 
 
 class SupportLink(Base):
-    """A link between a chat with support and an organization. Only the hash of its token is stored.
+    """A link between an organization and a chat with support. Only the hash of its token is stored.
 
     ``channel`` (the chat, not a `SupportChannel`) and ``requested_by`` are display texts from
     support. ``organization_id``, ``confirmed_at`` and ``confirmed_by``

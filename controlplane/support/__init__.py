@@ -1,1 +1,1 @@
-"""Support (contract: Support): its channels, and their links with organizations."""
+"""Support (contract: Support): its channels, and links between organizations and chats."""

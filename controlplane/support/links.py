@@ -1,4 +1,4 @@
-"""Links between chats with support and organizations, in the database.
+"""Links between organizations and chats with support, in the database.
 
 ``channel`` describes the chat (`SupportLink.channel`). A token has 256 random bits, so the
 database stores its SHA-256 hash without salt. The token itself is shown once.

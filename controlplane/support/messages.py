@@ -31,7 +31,7 @@ class SupportChannel(Tolerant):
 
 
 class Link(Tolerant):
-    """A link between a chat with support and an organization.
+    """A link between an organization and a chat with support.
 
     ``channel`` describes the chat, and ``requested_by`` names the requester. Both are texts from
     support. ``confirmed_by_id`` is the id of a user or a key. ``organization_id``, ``confirmed_at``

@@ -155,7 +155,7 @@ _TOKEN_REFUSALS: Final = frozenset({"manager_required", "token_not_found", "toke
 
 SUPPORT: Final = Area(
     "support",
-    "Channels of support, and their links with organizations.",
+    "Channels of support, and links between organizations and chats with support.",
     (
         procedure(routes.CONTACT, contact),
         procedure(routes.INSPECT, inspect, refusals={"token_not_found"}),

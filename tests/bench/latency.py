@@ -4,8 +4,8 @@ package if it is built (make onedir).
 Two services request reports, one after the other. The goals apply only to the lean service
 (`tests.bench.lean_service`). The figures of the reference service, which runs on SQLite, include
 its own work and the operator's calls. The title of each figure names the two events between which
-the time is measured. The first and the last line of the output show how late a sleeping process
-wakes up. On an idle machine this is about 0.1 ms.
+the time is measured. A line before the figures and a line after them show how late a sleeping
+process wakes up. On an idle machine this is about 0.1 ms.
 
 Everything runs in a separate network namespace. The exit code is 1 if a goal is missed.
 Usage: python -m tests.bench.latency [--requests N] [--rare N] [--every-build]

@@ -1,4 +1,6 @@
-"""Reads the memory and processor time of a process from /proc, see proc(5)."""
+"""Reads the memory and the wake-ups of a process from /proc, see proc(5), and its processor time
+from its CPU clock.
+"""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Creates namespaces for tests, as root or without privileges inside a user namespace.
+"""Creates namespaces for tests: as root, or inside a user namespace, which needs no privileges.
 
 A namespace exists as long as the command in it runs. It has no name, so it disappears when the
 command ends.

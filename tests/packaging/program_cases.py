@@ -19,7 +19,8 @@ from controlplane.cli.main import build_parser
 AGENT: Final = "venue-agent"
 CONTROL: Final = "venue-control"
 COMMON: Final = frozenset({"--help", "--version", "--debug"})
-"""Options that every command has. For each program, one case that uses them is sufficient."""
+"""Options that both programs have. Commands can have them too. For each program, one case that uses
+them is sufficient."""
 NOT_USED: Final[dict[tuple[str, str], str]] = {}
 """Options that no case uses. Maps the command and the option to the reason."""
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
@@ -38,8 +39,8 @@ class Case:
             the values of its named groups.
         into: File that receives standard output.
         writes: File that the program must have written.
-        stays: The program runs until the story ends. It counts as started when its output matches
-            ``output``. At the end of the story, SIGTERM must end it with ``exit_code``.
+        stays: The program runs until a step `Stop` ends it, or until the story ends. It counts as
+            started when its output matches ``output``. SIGTERM must end it with ``exit_code``.
     """
 
     program: str

@@ -86,7 +86,7 @@ def main() -> int:
 
 def measure(place: Path) -> tuple[Cost, int]:
     """Return the resource use of an idle daemon, and the number of its wake-ups in the `WINDOW_S`
-    after this measurement.
+    seconds after this measurement.
 
     The package is copied. Otherwise its pages could be shared with other running programs.
     """

@@ -1,9 +1,10 @@
 """Boots a container with a real systemd and verifies the Debian package in it.
 
 Needs root, systemd-nspawn and the package that `make test-deb` builds. By default, the container's
-root is an overlay over the root of this machine, in which the `python` programs are deleted. With
-``--root`` it is a directory that debootstrap has created. Neither the machine nor that directory is
-changed. The container's only network is loopback. After the run, nothing of the container remains.
+root is an overlay over the root of this machine. The `python` programs are deleted in the overlay.
+With ``--root``, the root is a directory that debootstrap has created. Neither the machine nor that
+directory is changed. The container's only network is loopback. After the run, nothing of the
+container remains.
 
 Usage: python -m tests.packaging.verify_systemd [--root DIR] [--keep DIR] [--facts]
 """

@@ -19,7 +19,7 @@ def memory_home() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def selected_parameters(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
-    """The parameters of each test in this module that the current run has selected."""
+    """The parameters of each selected test in the module that uses this fixture."""
     return [
         item.callspec.params
         for item in request.session.items

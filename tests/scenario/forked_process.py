@@ -119,7 +119,7 @@ class ForkedProcess:
         """Wait for the end and return the exit code. Raises TimeoutError."""
         self._process.join(within_s)
         if self.returncode is None:
-            raise TimeoutError(f"process {self.pid} runs after {within_s:g} s")
+            raise TimeoutError(f"process {self.pid} still runs after {within_s:g} s")
         return self.returncode
 
     def send_signal(self, number: int) -> None:

@@ -1,4 +1,6 @@
-"""A test whose prerequisites are missing is skipped. If `CI` is set, the test fails."""
+"""A test whose prerequisites are missing is skipped. If `CI` is set, the test fails, unless
+`TESTS_WITHOUT` names the missing prerequisites.
+"""
 
 import os
 import re

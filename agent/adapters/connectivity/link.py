@@ -1,4 +1,4 @@
-"""Summarizes this machine's links, addresses and routes, which other modules read."""
+"""Summarizes the links, addresses and routes that `link_linux` or `link_portable` has read."""
 
 import ipaddress
 from collections.abc import Sequence

@@ -113,8 +113,8 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
 def require_safe_configuration(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
     """Raise ServiceManagerError if the configuration or the file of the API key is not safe.
 
-    Users other than ``owners`` must not be able to change their directory, and both files must
-    belong to its owner (`require_own`).
+    Users other than ``owners`` must not be able to change the directory of the two files, and both
+    files must belong to the owner of this directory (`require_own`).
     """
     directory = paths.config.parent
     existing_part = _require_safe_existing_part(directory, owners)

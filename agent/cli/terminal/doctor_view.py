@@ -43,8 +43,8 @@ def show(
 def _rows(results: tuple[CheckResult, ...], *, with_skipped: bool) -> list[Row]:
     """Return a row for each result.
 
-    Without ``with_skipped``, skipped checks are left out. Checks that the same other check explains
-    share one row.
+    Without ``with_skipped``, skipped checks are left out, and checks share one row if the same
+    other check explains them.
     """
     if with_skipped:
         return [_row(result) for result in results]

@@ -78,7 +78,7 @@ class Sample:
         link: this machine's side of the path.
         conflicting_address: the address of this machine or of its gateway, if another machine also
             uses it.
-        gateway_answers: the gateway answers ARP or Neighbor Discovery.
+        gateway_answers: the gateway sent any reply, such as one to ARP, a ping or a DNS query.
         name_servers: the answers to a query for the service's name. Empty if the service's address
             needs no query.
         service: how the service, or the configured proxy, answered a TCP connection or a call.

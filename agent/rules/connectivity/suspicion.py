@@ -18,7 +18,7 @@ _WITHOUT_BINDING: Final = frozenset({"challenge", "enroll", "current"})
 
 @dataclass(slots=True)
 class Suspicion:
-    """The signs since the last successful call that the connection may be interrupted.
+    """The signs of a possible interruption, since the last successful call.
 
     A sign is a failed call or a broken command stream. ``since`` is when the first of them began.
     """

@@ -106,7 +106,7 @@ STATE: Final[Mapping[str, Value]] = {
 """Values that show whether the page draws, and whether it may access the local network and the
 programs on this machine."""
 
-# The limits of texts and names bound the reply. `parse_values` shortens both further.
+# `text` and `names` limit the size of the reply. `parse_values` shortens their values further.
 _EXPRESSION: Final = """
 (async () => {
   const battery = async () => navigator.getBattery && navigator.getBattery();

@@ -34,7 +34,7 @@ def _read(deadline: Deadline, page: PageSession) -> Reading:
         frame = main_frame(page)
         return page_reading(frame, evaluate(page, frame, build_expression(STATE)))
     except TimeoutError:
-        # If the page had less than ANSWER_S, it may only be slow.
+        # If the page had less time than ANSWER_S, it may only be slow.
         if has_full_time:
             return silent_page_reading()
         raise

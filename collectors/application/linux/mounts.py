@@ -27,7 +27,7 @@ _USER_ID = re.compile(r"(?:^|,)user_id=(\d+)")
 _APP_IMAGE: Final = "/.mount_"
 """The AppImage runtime mounts the image of a program at a directory whose name begins with this."""
 _BY_NUMBER: Final = "/sys/dev/block/"
-"""Contains links to the directories of devices. Their names are the device numbers."""
+"""Contains links to the directories of devices. The name of a link is the device number."""
 _MOUNTINFO_MAX_BYTES: Final = 1024 * 1024
 
 

@@ -24,8 +24,8 @@ _REBOOT_RECORDERS: Final = (
 )
 """Programs that create /run/reboot-required when an update requires a restart."""
 _WATCHDOG_BITS: Final = ((0x20, "watchdog"), (0x01, "overheating"), (0x10, "power-failure"))
-"""Bits of a watchdog's boot status, each with the reason for the restart that it stands for:
-WDIOF_CARDRESET, WDIOF_OVERHEAT and WDIOF_POWERUNDER of linux/watchdog.h."""
+"""Bits of a watchdog's boot status, and the reason for the restart that each bit stands for. The
+bits are WDIOF_CARDRESET, WDIOF_OVERHEAT and WDIOF_POWERUNDER of linux/watchdog.h."""
 
 
 def parse_assignments(text: str) -> dict[str, str]:

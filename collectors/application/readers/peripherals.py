@@ -122,7 +122,9 @@ def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
     """Return the fields of a paired device, without the name if the device may be personal."""
     not_reported = "the device does not report it"
     name = (
-        not_applicable("bluetooth.name", source, "names of phones and computers are not collected")
+        not_applicable(
+            "bluetooth.name", source, "names of devices that may be personal are not collected"
+        )
         if device.is_personal
         else fact("bluetooth.name", source, device.name, not_reported)
     )

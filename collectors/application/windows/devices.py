@@ -35,8 +35,8 @@ _ERRORS: Final = {
 }  # fmt: skip
 """Problems of a printer by Win32_Printer.DetectedErrorState."""
 _QUEUE_PAUSED: Final = 0x0001
-"""The bit PRINTER_STATUS_PAUSED of Win32_Printer.PrinterState. A paused queue has no PrinterStatus
-of its own."""
+"""The bit PRINTER_STATUS_PAUSED of Win32_Printer.PrinterState. PrinterStatus has no value for a
+paused queue."""
 _JOB_PAUSED: Final = 0x0001
 """The bit "paused" of Win32_PrintJob.StatusMask."""
 _JOB_STOPPED: Final = 0x0002 | 0x0020 | 0x0040 | 0x0200 | 0x0400

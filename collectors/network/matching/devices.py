@@ -258,7 +258,7 @@ def _first_addresses(
 def _owners(
     by_address: dict[str, Device], names: Mapping[str, Collection[str]], first: Mapping[str, str]
 ) -> dict[str, str]:
-    """Map an IPv6 address to the only IPv4 device with its MAC, or else its host name.
+    """Map each IPv6 address to the only IPv4 device with its MAC, or else with its host name.
 
     In this function, a mark is such a MAC or name. Devices are given by their ``first`` address. If
     several have the mark, only those that are alive count: the others may be older entries of the

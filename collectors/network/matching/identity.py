@@ -46,8 +46,8 @@ def real_serial(text: str | None) -> str | None:
 def mac_in_uuid(uuid: str | None) -> str | None:
     """Return the last 12 digits of a UUID as a MAC.
 
-    Brother, Epson, HP and others put their MAC there. Other makers have random digits there, so the
-    result must be compared with a MAC that was observed.
+    Brother, Epson, HP and others put the printer's MAC there. Other makers have random digits
+    there, so the result must be compared with a MAC that was observed.
     """
     return normal_mac(uuid[-12:]) if uuid else None
 

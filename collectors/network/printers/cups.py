@@ -156,7 +156,7 @@ def _by_lpstat(reason: str, deadline_s: float) -> KnownPrinters:
     if queues is None:
         return KnownPrinters(failures=(Failure(STEP, f"{_UNREADABLE}: {reason}"),))
     printers = (queue_printer(name, "", uri, None) for name, uri in queues.items())
-    text = f"{_UNREADABLE} over IPP ({reason}); they are from lpstat"
+    text = f"{_UNREADABLE} over IPP ({reason}); they were read with lpstat"
     return _bounded(tuple(printer for printer in printers if printer is not None), text)
 
 

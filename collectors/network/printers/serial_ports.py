@@ -12,7 +12,7 @@ from pathlib import Path
 from collectors.shared.sysfs import read_line
 
 PORTS_MAX = 256
-_PARENTS_MAX = 4  # how many folders above a port its USB device is searched
+_PARENTS_MAX = 4  # how many folders above a port are searched for its USB device
 _PRINTER_MAKERS = frozenset(
     {
         "04b8",  # Seiko Epson

@@ -1,8 +1,8 @@
 """The window of addresses that the kernel resolves for the scan at the same time.
 
-``TableRoom`` limits the window, because its addresses fill the machine's neighbour table. If a
-scan has more than gc_thresh2 addresses (see table_room.py), the kernel removes entries from the
-table. The scan loses no MACs by this, because it reads them from the kernel's events.
+``TableRoom`` limits the window, because the addresses in the window fill the machine's neighbour
+table. If a scan has more than gc_thresh2 addresses (see table_room.py), the kernel removes entries
+from the table. The scan loses no MACs by this, because it reads them from the kernel's events.
 
 No I/O: callers pass ``now``, in seconds of a monotonic clock.
 """

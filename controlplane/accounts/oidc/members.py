@@ -61,8 +61,9 @@ def apply_roles(
     """Set the user's memberships that the provider manages.
 
     ``roles`` are the roles that the user's groups give, by organization. A membership that the
-    provider manages ends if ``roles`` has no role for its organization, even if the provider no
-    longer has any role for this organization. If no membership is left, the user is deleted.
+    provider manages ends if ``roles`` has no role for its organization, even if no group of the
+    provider has a role in this organization any more. If no membership is left, the user is
+    deleted.
     """
     users.lock_user(session, user.id)
     managed = select(Membership.organization_id).where(

@@ -168,7 +168,7 @@ class DeviceIncidentRow(Tolerant):
     began_at: Timestamp
     ended_at: Timestamp | None = Field(description="null: no report contains its end")
     downtime_seconds: int
-    count: int = Field(description="number of interruptions that were joined")
+    count: int = Field(description="number of interruptions that the incident joins")
     evidence: str = Field(
         description="what the device observed. For a local fault, it begins with what failed, such"
         " as the name of a print queue, and a colon"
@@ -194,7 +194,7 @@ class BusinessRecords(Tolerant):
     next_cursor: str | None
     unknown_device_count: Count | None = Field(
         default=None,
-        description="number of queried devices without a report of the last seven days. Whether"
-        " they have findings or incidents at present is not known. null: the dataset is neither"
-        " findings nor incidents",
+        description="number of queried devices without a report of the last seven days that can"
+        " contain these rows. Whether they have findings or incidents at present is not known."
+        " null: the dataset is neither findings nor incidents",
     )

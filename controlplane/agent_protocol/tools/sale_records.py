@@ -89,7 +89,7 @@ def _lines(context: ToolContext, sales: Sequence[int]) -> Mapping[int, list[Line
 
 
 def _method_names(context: ToolContext, rows: Sequence[Sale] | Sequence[Refund]) -> dict[Any, str]:
-    """Return the names of the payment methods of these rows, by row key."""
+    """Return the names of the payment methods of these rows, by the row key of the method."""
     method_ids = {row.payment_method for row in rows}
     return _by_position(context, PaymentMethod, PaymentMethod.name, method_ids)
 

@@ -148,7 +148,7 @@ class RulesReply(Tolerant):
 class RuleRequest(Exact):
     """A rule. It replaces the rule with the same condition and location.
 
-    For the conditions ``finding`` and ``incident``, the argument must be the same too.
+    A rule for ``finding`` or ``incident`` replaces only a rule that has the same argument as well.
     """
 
     condition: Condition

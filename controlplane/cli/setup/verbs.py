@@ -47,7 +47,7 @@ KEY_NAME: Final = "first key"
 
 @dataclass(frozen=True, slots=True)
 class SetupState:
-    """The parts that `setup` creates and that an organization already has.
+    """The existing parts of an organization. `setup` creates the missing ones.
 
     Attributes:
         name: the name of the organization, or None if it has none.

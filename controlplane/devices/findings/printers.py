@@ -46,7 +46,7 @@ def worst_printers(
 
 
 def _broken_printers(sums: Sums) -> Iterator[_Printer]:
-    """Yield the broken printers of the organization, the longest broken first.
+    """Yield the printers of the organization that were broken in `PERIOD`, the longest first.
 
     If the filters select a location, printers of other locations can be left out.
     """

@@ -179,7 +179,7 @@ class Sums:
             total = func.sum(FindingCount.devices)
             bound = literal(count_max, BigInteger)  # too large for an INTEGER of PostgreSQL
             query = query.having(total.between(1, bound)).order_by(total.desc())
-            # The caller needs only the first of thousands of rows.
+            # There can be thousands of rows, and the caller needs only the first ones.
             rows = self.context.session.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
             return ((row[0], row[1], row[2]) for row in rows)
         if rule is not None:
@@ -377,10 +377,11 @@ def sums_of(context: RequestContext, filters: Filters) -> Sums:
 
 
 def _by_rule(findings: Select[Any]) -> Select[Any]:
-    """Select each rule, and the aggregate that ``findings`` selects over the findings of the rule.
+    """Select each rule, and an aggregate over the findings of this rule.
 
-    SQLite and PostgreSQL then read the selected findings from the index, rule by rule. If the
-    findings are grouped instead, PostgreSQL reads all findings.
+    ``findings`` selects the aggregate over the findings of all rules. SQLite and PostgreSQL then
+    read the selected findings from the index, rule by rule. If the findings are grouped instead,
+    PostgreSQL reads all findings.
     """
     own = findings.where(DeviceFinding.rule == FindingSubject.subject)
     return select(FindingSubject.subject, own.correlate(FindingSubject).scalar_subquery())

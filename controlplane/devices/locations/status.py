@@ -1,8 +1,8 @@
 """Whether a device is online, and whether it should be.
 
 A device should be online while its location is open and neither the device nor the location is in
-maintenance. When such a period begins, the device has the time ``online_within`` to send a
-heartbeat. If it sends none within this time, it is offline.
+maintenance. When the location opens or the maintenance ends, the device has the time
+``online_within`` to send a heartbeat. If it sends none within this time, it is offline.
 """
 
 from dataclasses import dataclass

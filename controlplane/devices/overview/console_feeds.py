@@ -60,7 +60,7 @@ class ConsoleStream(EventStream):
         displayed: row keys (``Device.position``) of the devices that the console displays.
         changed: row keys of displayed devices that the next poll must read in any case.
         is_reordered: whether the order of devices has changed since the last poll.
-        _sent: the row of each device that was last given to the console.
+        _sent: for each device, the row that was last given to the console.
         _queued: rows that `next` returns.
         _must_reload: whether `next` reports that the order of devices changed.
     """

@@ -137,7 +137,7 @@ def _reports_to_judge(kind: str) -> Insert:
 
 
 def _newest_report(kind: Kind) -> ScalarSelect[int | None]:
-    """Select the position of the newest report of the device that is updated."""
+    """Return a subquery for an UPDATE of `Device`: the position of the newest report of the row."""
     return (
         select(func.max(Report.position))
         .where(

@@ -66,7 +66,8 @@ def open_session(
         detail: how the user signed in, for the audit log.
 
     Raises:
-        Refusal: no organization of the user accepts this kind of sign-in, or the user has none.
+        Refusal: the user is a member of no organization, or none of the user's organizations
+            accepts this kind of sign-in.
     """
     provider = None if sign_in is None else sign_in.provider
     usable = usable_memberships(session, user.id, provider, has_second_factor=has_second_factor)

@@ -40,7 +40,7 @@ PEAK_MAX = 3.0
 class OutageResult:
     """The result of one outage. Rates are in calls per second. The peak is the rate of the busiest
     second since the service was killed, including attempts that failed to connect. The last three
-    fields are those of `Tally`.
+    fields are those of `simulated_fleet.Tally`.
     """
 
     devices: int

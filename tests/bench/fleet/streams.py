@@ -95,7 +95,8 @@ def _request_times(services: list[Service], fleet: list[Member], requests: int) 
         for turn in range(requests):
             number = turn * 7919 % len(fleet)  # a prime: the devices come in a mixed order
             # With two services, half of the requests go to the service that does not have the
-            # device's stream: `number` alternates between the services, the port every second turn.
+            # device's stream. The streams of consecutive turns are at alternating services, and
+            # the port of the request changes only every second turn.
             port = ports[turn // 2 % len(ports)]
             took.append(await measure_ms(number, port))
         for listener in listeners:

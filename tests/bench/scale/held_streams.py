@@ -30,8 +30,8 @@ ENDED = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 
 
 class HeldStreams:
-    """Opens the streams. A stream that ends is opened again. Each process needs a different
-    ``network``, because it selects the third octet of the source addresses.
+    """Opens the streams. A stream that ends is opened again. ``network`` selects the third octet of
+    the source addresses, so it must differ between processes.
     """
 
     def __init__(self, port: int, keys: list[str], network: int) -> None:

@@ -134,8 +134,8 @@ def _figures_body(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _support_body(name: str, _body: dict[str, Any]) -> dict[str, Any]:
-    """Return a body with a token. ``confirm`` gets a different token in each call, the
-    other operations the last token.
+    """Return a body with a token. ``confirm`` gets a different token in each call. The other
+    operations get the last token.
     """
     if name == "confirm":
         token = _tokens[next(_tokens_taken) % len(_tokens)]

@@ -1,4 +1,4 @@
-"""A child process that acts as a collector: correct, faulty or unresponsive, by its first argument.
+"""A child process that acts as a correct, faulty or unresponsive collector.
 
 It is started as ``python child.py BEHAVIOUR [FILE]``. It implements the protocol of collectors by
 hand, so that it can also violate the protocol. It imports nothing of the project.

@@ -1,4 +1,4 @@
-"""The OAuth pages: a user grants a client access and revokes it, and denies access to another."""
+"""The OAuth pages: a user grants access to one client, revokes it, and denies it to a second."""
 
 import json
 from typing import Any, Final

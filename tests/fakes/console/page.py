@@ -43,8 +43,8 @@ SMALL_TEXT: Final = {
         }
     }
 }  # fmt: skip
-"""Requires from large text the contrast of small text: contrast is checked only in the wide window,
-and the same text can be smaller in a narrow window."""
+"""Requires for large text the same contrast as for small text, because contrast is checked only in
+the wide window, and the same text can be smaller in a narrow window."""
 LINKS: Final = "link-in-text-block"
 """axe-core's rule for links without underline. It compares their color with that of the text."""
 AXE_OPTIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {

@@ -1,8 +1,9 @@
-"""The replies of remoteControl as JSON Schema.
+"""The replies of remoteControl, and the bodies of the operators' calls, as JSON Schema.
 
 They are transcribed from the tables of the contract document only, independently of the service.
-Payloads of reports and bodies of requests are transcribed in `tests.fakes.schemas.contract`. The
-document does not show the reply of ``onCommands``, so any reply is accepted there.
+Payloads of reports and bodies of the devices' calls are transcribed in
+`tests.fakes.schemas.contract`. The document does not show the reply of ``onCommands``, so any reply
+is accepted there.
 """
 
 import functools

@@ -1,7 +1,8 @@
-"""The contract's request bodies and payloads as JSON Schema, transcribed from its text alone.
+"""The bodies of the devices' calls, and the payloads of reports, as JSON Schema.
 
-This module shares no code with the agent. Its schemas accept exactly what the contract permits.
-String lengths are counted in UTF-16 code units, as the service counts them.
+They are transcribed from the text of the contract alone. This module shares no code with the agent.
+Its schemas accept exactly what the contract permits. String lengths are counted in UTF-16 code
+units, as the service counts them.
 """
 
 from collections.abc import Iterator, Mapping

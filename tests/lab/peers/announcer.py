@@ -81,7 +81,7 @@ def _read_names(sock: socket.socket, *, wait: bool) -> Iterator[bytes]:
 
 
 def _answers(address: str, count: int) -> dict[bytes, list[bytes]]:
-    """Return the packets that answer each lower-case name."""
+    """Return the packets that answer a question, by the lower-case name in the question."""
     answers: dict[bytes, list[bytes]] = {}
     types = [_record(_ENUMERATION, _PTR, _name(_labels(t))) for t in TYPES]
     answers[b"_services._dns-sd._udp.local"] = [_packet(types)]

@@ -20,7 +20,8 @@ class LanCounters:
     Args:
         udp_datagrams: The UDP datagrams to single hosts. Multicast is not counted.
         wrong_mac_frames: The IPv4 frames to the address of a host, but not to its MAC.
-        terminal_datagrams: The empty datagrams that payment terminals got.
+        terminal_datagrams: The empty datagrams that payment terminals got. A reset does not change
+            this count.
         most_connections: The most connections that one host had at the same time.
         most_print_connections: The most connections to print ports that one host had at the same
             time.

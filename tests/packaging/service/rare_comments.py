@@ -1,6 +1,6 @@
 """Runs `venue-control`, but sends a comment on each stream only every hour.
 
-A proxy that buffers then never delivers a command, because no further data follows it.
+Then a proxy that buffers never delivers a command, because no further data follows the command.
 """
 
 import sys

@@ -235,7 +235,7 @@ async def verify_roll_backs(place: Path, first: Path) -> None:
 
 
 async def verify_older(place: Path, first: Path, older: Path) -> None:
-    """Upgrade from a package without the script for upgrades, and roll back to it."""
+    """Upgrade from a package that lacks the script for upgrades, and roll back to this package."""
     async with boot_venue(place) as venue:
         shutil.copy(older, venue.machine.results / "first.deb")
         await venue.install("/results/first.deb")

@@ -1,12 +1,12 @@
 """Runs a command under ptrace(2), and stops it before a given change of the file system.
 
-Changes are the system calls that rename, link or delete files, or create directories and symbolic
-links, and execve(2). The creation of a file by open(2) is not a step. The name of a step is the
-program, the call, the path, and how often all processes of the command have made this call:
-``mv rename /usr/bin/venue-agent #1``. It is the same each time the command runs. Two files connect
-the tracer with `tests.packaging.upgrade`, which starts it. The tracer writes the file ``held`` when
-it has reached the step, and when the command has ended. At the step, it waits for the file
-``decision``, which names what to kill.
+Such a change is called a step. Steps are the system calls that rename, link or delete files, create
+or delete directories, or create symbolic links, and also execve(2). The creation of a file by
+open(2) is not a step. The name of a step is the program, the call, the path, and how often all
+processes of the command have made this call: ``mv rename /usr/bin/venue-agent #1``. The name is the
+same each time the command runs. Two files connect the tracer with `tests.packaging.upgrade`, which
+starts it. The tracer writes the file ``held`` when it has reached the step, and when the command
+has ended. At the step, it waits for the file ``decision``, which names what to kill.
 
 Usage: python -m tests.packaging.upgrade.tracer DIRECTORY [STEP] -- COMMAND
 Without STEP, every step is written to DIRECTORY/steps.

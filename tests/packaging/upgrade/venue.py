@@ -117,5 +117,5 @@ class Venue:
         return faults
 
     def running_directory(self, pid: int) -> str:
-        """Return the directory of the program that a process of the container runs."""
+        """Return the name of the directory of the program that a process of the container runs."""
         return Path(self.machine.run("readlink", f"/proc/{pid}/exe")).parent.name

@@ -82,7 +82,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class Player:
-    """Plays each act once, all in one browser. After an act that fails, a new browser starts."""
+    """Plays each act once at each width, all in one browser. After an act that fails, a new browser
+    starts.
+    """
 
     def __init__(self, errors: IO[bytes]) -> None:
         self._program: subprocess.Popen[bytes] | None = None

@@ -234,7 +234,7 @@ def _play(venue_site: Site, case: Case) -> tuple[datetime, datetime]:
 def _wait_until_open(venue_site: Site, cause: Cause | None, since: datetime) -> None:
     """Wait until an incident with this cause is open.
 
-    If none is open after this time, the causes of the result are wrong.
+    If none is open after `ENDS_WITHIN_S`, the causes of the result are wrong.
     """
     wait_until(ENDS_WITHIN_S, lambda: cause in _open_causes(venue_site.record(since)))
 

@@ -131,7 +131,9 @@ def _states(home: Path) -> dict[str, str]:
 def _find_defects(
     service: BadNetwork, requests: list[str], home: Path, memory_kib: tuple[int, int]
 ) -> list[str]:
-    """Return a description of each defect. ``memory_kib`` is the memory before and after."""
+    """Return a description of each defect. ``memory_kib`` is the memory of the idle daemon before
+    and after the kills.
+    """
     answered = Counter(str(report["requestId"]) for report in service.reports)
     collections = (home / "trace").read_text().count("child-started:before")
     before, after = memory_kib

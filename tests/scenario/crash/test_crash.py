@@ -1,8 +1,9 @@
 """Tests that a request ends exactly once if the agent is killed at any of its failpoints.
 
-`make test` kills the agent at each transaction, at one write of a file, at one call to the service
-and at one event of the child process. `make test-all` kills the agent after each failpoint.
-`make test-crash` (CRASH_MATRIX=full) runs the whole matrix.
+`make test-all` kills the agent after each failpoint of the plain scene, and at the failpoint of the
+scene in which it remembers printers. `make test` plays fewer of these cases: it kills the agent at
+each transaction, at one write of a file in each scene, at one call to the service and at one event
+of the child process. `make test-crash` (CRASH_MATRIX=full) runs the whole matrix.
 """
 
 import asyncio

@@ -104,7 +104,7 @@ def parse_interface(body: bytes) -> Interface | None:
 
 
 def parse_station(body: bytes) -> Connection | None:
-    """Parse an NL80211_CMD_NEW_STATION message of a client: its station is the access point."""
+    """Parse an NL80211_CMD_NEW_STATION message of a client. The station is the access point."""
     attributes = _attributes(body, _NEW_STATION)
     if _MAC not in attributes:
         return None

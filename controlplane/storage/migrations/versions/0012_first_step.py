@@ -1,4 +1,4 @@
-"""The layout that later steps start from. `controlplane.storage.migrations.tables` creates it."""
+"""The layout that later steps start from. Earlier versions of this program created it."""
 
 revision = "0012"
 down_revision = None

@@ -34,8 +34,8 @@ REPLY_MAX_BYTES: Final = 262_144
 METADATA_CACHED_S: Final = 3600.0
 """How long the metadata and the keys of a provider are cached."""
 KEYS_REFETCH_S: Final = 30.0
-"""If an ID token was signed with an unknown key, the provider's keys are fetched again, unless they
-were fetched less than this time before."""
+"""If an ID token was signed with an unknown key, the provider's keys are fetched again, unless the
+last fetch was less than this time ago."""
 NOT_ABOUT_USER: Final = frozenset(
     {"server_error", "temporarily_unavailable", "invalid_client", "unauthorized_client"}
 )

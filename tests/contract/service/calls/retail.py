@@ -121,7 +121,8 @@ async def _record_refusals(recorder: Recorder) -> None:
     await recorder.call(
         "POST", routes.GOODS, body={}, media_type=plain, title="415 in the retail API"
     )
-    # Many calls, because the rate limit recovers between them. The last reply keeps the title.
+    # Many calls are necessary, because the rate limit recovers between them. Each call replaces the
+    # example of the previous call, so the example has the last reply.
     for _ in range(400):
         wrong = {"api_key": f"venue_test_{uuid.UUID(int=7).hex * 2}"}
         await recorder.call(

@@ -74,7 +74,9 @@ async def client(server: ScriptedServer, clock: FakeClock) -> AsyncIterator[Serv
 
 
 async def frames(client: ServiceClient, *, stream: bool = True) -> tuple[bool, list[Frame]]:
-    """Return whether the service answered with a stream that lasts, and the received frames."""
+    """Return whether the service answered with a stream and not with one whole reply, and the
+    received frames.
+    """
     async with client.commands(stream=stream) as answer:
         return answer.is_stream, [frame async for frame in answer.frames]
 
@@ -754,7 +756,7 @@ async def test_a_stream_is_closed_when_its_context_ends(
 
 
 def test_a_failed_connection_on_windows_is_reported_with_its_reason() -> None:
-    """An asynchronous call of Windows sets `errno` to EINVAL, so it cannot name the reason."""
+    """An asynchronous call of Windows sets `errno` to EINVAL, so `errno` cannot name the reason."""
     cause = ConnectionRefusedError(errno.EINVAL, "The remote computer refused the connection")
     cause.winerror = 1225  # type: ignore[attr-defined, unused-ignore]
     with pytest.raises(ServiceUnavailable) as error, as_unavailable():

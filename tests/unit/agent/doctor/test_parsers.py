@@ -146,7 +146,7 @@ def test_the_state_of_the_windows_spooler_is_parsed(
     monkeypatch.setattr(application, "run_program", lambda *_, **__: output)
     outcome = application._spooler()
     assert outcome.status == status
-    # In PowerShell, `sc` alone writes a file.
+    # In PowerShell, `sc` without `.exe` is a different command, which writes a file.
     assert outcome.fix == ("" if status == "ok" else "start it: `sc.exe start Spooler`")
 
 

@@ -52,7 +52,7 @@ def test_every_verb_shows_the_version(
         (AGENT, "--debgu status", "--debug"),
         (CONTROL, "demos", "demo"),
         (CONTROL, "keys creat", "create"),
-        (CONTROL, "report 1 --htm", None),  # an abbreviation that matches one option is accepted
+        (CONTROL, "report 1 --htm", None),  # accepted as --html, but its value is missing
         (CONTROL, "devices --jsno", "--json"),
         (AGENT, "frobnicate", None),
         (AGENT, "status --xyzzy", None),

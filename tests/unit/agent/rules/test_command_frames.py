@@ -137,7 +137,7 @@ def test_entries_beyond_the_bound_are_cut_and_reported(separator: str) -> None:
 
     frame = parse_frame(f"[{entries}]" if separator == "," else entries)
 
-    # The bound of lines is checked after each line, so one more command is accepted.
+    # With one entry a line, the bound is checked after each line, so one more command is accepted.
     assert COMMANDS_MAX <= len(frame.commands) <= COMMANDS_MAX + 1
     assert frame.rejected == (f"more than {COMMANDS_MAX} entries in one frame",)
 

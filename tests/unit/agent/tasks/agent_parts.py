@@ -178,6 +178,8 @@ async def until(is_reached: Callable[[], bool], turns: int = 100_000) -> None:
 
 
 async def settle(turns: int = 50) -> None:
-    """Run the other tasks for ``turns`` turns of the event loop. Usually they wait after that."""
+    """Run the other tasks for ``turns`` turns of the event loop. After that, usually all of them
+    wait.
+    """
     for _ in range(turns):
         await asyncio.sleep(0)

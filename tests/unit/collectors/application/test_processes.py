@@ -26,7 +26,7 @@ def test_facts_of_a_running_program_are_read() -> None:
     reading = processes.read_processes(
         DEADLINE,
         ("pos",),
-        lambda pid, _: Restarts(pid),  # the PID as the count shows which process was selected
+        lambda pid, _: Restarts(pid),  # a count equal to the PID shows which process was selected
         table=lambda _: next(tables),
         wait=lambda _: None,
     )

@@ -205,8 +205,9 @@ def test_contacted_hosts_are_kept_before_announced_hosts() -> None:
     )
     matches = PrinterMatches((), {("10.0.0.149", 631): ("q1",)})
     hosts = assemble_hosts(observed)
-    # This machine, the gateway, the matched host (149) and the contacted hosts (200 and 201) leave
-    # room for three of the eight hosts. The two announcers of the other hosts take turns.
+    # The limit is eight hosts. This machine, the gateway, the matched host (149) and the contacted
+    # hosts (200 and 201) leave room for three more. The two announcers of the other hosts take
+    # turns.
     kept = [host.address for host in select_hosts(hosts, observed, matches, 8)]
     assert kept == [
         *("10.0.0.20", "10.0.0.1", "10.0.0.100", "10.0.0.101", "10.0.0.149"),

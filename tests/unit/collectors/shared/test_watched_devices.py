@@ -39,7 +39,7 @@ BOTH, ONLY_ADDRESS = expectation(ADDRESS, MAC), expectation(ADDRESS, None)
 LEARNED, ONLY_MAC = expectation(ADDRESS, None, MAC), expectation(None, MAC, MAC)
 
 
-# ``macs`` maps each address that answers to its MAC, or to None if the MAC is not visible.
+# ``macs`` has an entry for each address that answers: its MAC, or None if the MAC is not visible.
 @pytest.mark.parametrize(
     ("expected", "macs", "state", "address"),
     [

@@ -22,7 +22,8 @@ from tests.unit.controlplane.running_service import RunningService
 
 MEMBERS = operations.PREFIX
 PATHS = tuple(each.path for each in operations.member_operations())
-"""The paths of the member operations. The first lists the members, and the others change them."""
+"""The paths of the member operations. The first lists members and invitations, and the others
+change them."""
 NEW_INVITATION = {"email": "Bob@example.com", "role": "manager", "locations": ["loc-0001"]}
 NEW_PASSWORD = "a password of Bob's"
 JOIN, INVITATION = "/api/auth/join", "/api/auth/invitation"

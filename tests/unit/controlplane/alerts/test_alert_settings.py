@@ -247,8 +247,8 @@ async def test_an_alert_that_resolves_in_its_silence_causes_no_notification(
     assert events(await fleet.run_and_receive(20)) == [("firing", "offline")]
     await fleet.call("/silences/add", SILENCE | {"locationId": "loc-0001"})
     fleet.offline = set()
-    # The receivers were notified before the silence that this alert fires. Therefore they are also
-    # notified that it has resolved.
+    # Before the silence began, the receivers were notified that this alert fires. Therefore they
+    # are also notified that it has resolved.
     assert events(await fleet.run_and_receive(20)) == [("resolved", "offline")]
 
 

@@ -1,6 +1,7 @@
 """A simulated week of a fleet, with every heartbeat of each device.
 
-It shares no code with the alerts. From the service, it imports only opening hours and maintenance.
+This module does not use the code of alerts that it helps to test. From the service, it imports only
+opening hours and maintenance.
 """
 
 import random

@@ -31,7 +31,7 @@ __all__ = ["empty_database"]
 def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
     recount: Recount, venue: Venue, now: datetime
 ) -> Json:
-    """Return the pulse of a location that follows from docs/figures.md."""
+    """Return the pulse of a location, as docs/figures.md defines it."""
     local = now.astimezone(venue.zone)
     today = local.date()
     movements: list[tuple[str, datetime, int, bool]] = []

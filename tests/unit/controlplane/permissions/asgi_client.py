@@ -79,6 +79,6 @@ def digest(session: Session) -> str:
     hasher = hashlib.sha256()
     for table in Base.metadata.sorted_tables:
         rows = session.connection().exec_driver_sql(f"SELECT * FROM {table.name}").all()
-        # The text of a Row of SQLAlchemy is slow, and omits the middle of long values.
+        # The repr of an SQLAlchemy Row is slow to create, and omits the middle of long values.
         hasher.update(repr([tuple(row) for row in rows]).encode())
     return hasher.hexdigest()

@@ -7,7 +7,7 @@ this order:
   of this name
 - the name of a row of `LOCATIONS` in permission_tables.py
 - the body
-- only in tables with lists: the mark
+- only in tables with calls that return a list: the mark (see `Mark`)
 
 The tables are written by hand, not generated from the service.
 """
@@ -64,7 +64,7 @@ USER_OBJECT = "a session, key or grant of a user"
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """The caller and the objects of a call. ``others`` belong to other users, by target."""
+    """The caller and the objects of a call. ``others`` has another user's objects, by target."""
 
     maker: CredentialMaker
     credential: Credential

@@ -169,8 +169,8 @@ class CredentialMaker:
     def devices(self, key_id: UUID) -> Mapping[Target, EnrolledDevice]:
         """Enrol a device for each target with one key, in the order of ``TARGETS``.
 
-        The order matters, because the operation `current` returns the newest device of the key that
-        the caller has access to.
+        The order matters, because the operation `current` returns the newest of the key's devices
+        to which the caller has access.
         """
         return {
             target: self.enroller.enroll_device(

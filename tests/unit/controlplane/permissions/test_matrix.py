@@ -43,9 +43,9 @@ from tests.unit.controlplane.running_service import RunningService
 CELLS_MIN = sizes.amount(medium=600, large=6000)
 """A run that tests fewer cells fails."""
 SHARES = sizes.amount(medium=10, large=1)
-"""The number of shares of the calls. Each credential makes the calls of one share.
+"""The calls are divided into this many shares. Each credential makes the calls of one share.
 
-As many consecutive credentials as there are shares make all calls.
+``SHARES`` consecutive credentials together make all calls.
 """
 
 

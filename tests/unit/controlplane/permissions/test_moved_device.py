@@ -10,7 +10,9 @@ from tests.unit.controlplane.running_service import RunningService
 
 
 async def read_contents(service: RunningService, key: str) -> list[list[Any]]:
-    """Return the printers, and the devices whose reports have the text "laser" (two operations)."""
+    """Return three lists: the printers, and twice the devices whose reports have the text "laser",
+    as `overview` and as `healths` lists them.
+    """
     results = []
     for call, body, field in (
         ("printers", {}, "printers"),

@@ -272,7 +272,8 @@ async def test_an_online_device_cannot_be_taken_over_by_another_api_key(
     assert await device.commands() == []
     device.api_key = owner_key
     assert len(await device.commands()) == 1
-    # If the earlier key makes no call during the online window, the device moves to the new key.
+    # If no heartbeat comes with the earlier key during the online window, the device moves to the
+    # new key.
     service.clock.advance(service.core.settings.online_window_s)
     device.api_key = service.make_key()
     await device.heartbeat()

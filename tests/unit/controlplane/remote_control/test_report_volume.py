@@ -23,7 +23,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 SIZE = len(json.dumps(REPORT, separators=(",", ":"), ensure_ascii=False).encode()) + ROW_BYTES
-"""The number of bytes that ``REPORT`` counts."""
+"""The number of bytes that ``REPORT`` uses of a limit."""
 DAY_S = 86_400
 MINUTES_A_DAY = 24 * 60
 

@@ -55,7 +55,7 @@ REFUSED_DATA: tuple[dict[str, Any], ...] = (
     {"\ud800": 1},
     {"a": nested_list(32)},
 )
-"""External data that is refused although its id is valid."""
+"""Fields that are refused in external data, although its id is valid."""
 
 
 async def test_a_good_is_created_and_returned(company: Retailer) -> None:

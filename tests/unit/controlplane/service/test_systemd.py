@@ -1,4 +1,4 @@
-"""Tests of `venue-control service`. They run no system commands: a fake records the commands."""
+"""Tests of `venue-control service`. A fake records its system commands and does not run them."""
 
 import os
 import stat

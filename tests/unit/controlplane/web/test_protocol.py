@@ -1,6 +1,6 @@
 """Tests of limits on connections that wait for the client.
 
-The client must send a head, send a body, or read a reply.
+A connection waits until its client sends a head, sends a body, or reads a reply.
 """
 
 import asyncio

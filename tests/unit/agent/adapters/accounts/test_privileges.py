@@ -1,5 +1,5 @@
-"""Tests that a process of root drops its privileges and continues as the owner of a directory, and
-of files that such a process writes.
+"""Tests that a process of root drops its privileges and continues as the owner of a directory.
+Also tests the files that such a process writes.
 
 `step_down` runs in a forked process if it changes the user, because a process cannot become root
 again.

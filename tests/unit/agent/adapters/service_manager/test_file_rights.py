@@ -208,8 +208,8 @@ def test_the_default_rights_of_program_data_are_safe_only_for_a_parent_directory
 
 @dataclass
 class FakeRights:
-    """Fake file rights of Windows. ``rights_by_name`` contains the rights of some files. Only
-    administrators may change all other files.
+    """Fake file rights of Windows. ``rights_by_name`` contains the rights of some files. All other
+    files may be changed only by administrators.
     """
 
     rights_by_name: dict[str, Security] = field(default_factory=dict)

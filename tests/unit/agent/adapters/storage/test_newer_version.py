@@ -21,7 +21,7 @@ COLUMNS = {
     "counters": ["name", "value"],
 }  # fmt: skip
 """The columns of the tables of version 0.1.0. Version 0.1.0 inserts rows without naming columns, so
-an additional column would break it after a rollback. A change of these columns must raise
+an additional column would break it after a rollback. A change of these columns must increase
 SCHEMA_VERSION. A new table does not need a new SCHEMA_VERSION (ADR 46)."""
 
 

@@ -266,7 +266,7 @@ def test_a_report_that_cannot_be_read_is_set_aside(
     for number in (1, 2, 3):
         queue(ledger, number, 10, NOW + timedelta(seconds=number))
     with database.transaction(Failpoint.COUNTED) as connection:
-        # The second of its creation identifies a report.
+        # Each report was created in a different second, which identifies it.
         connection.execute("UPDATE outbox SET report_id = 'x' WHERE created_at LIKE '%:01+%'")
         connection.execute("UPDATE outbox SET binding_id = 'x' WHERE created_at LIKE '%:02+%'")
 

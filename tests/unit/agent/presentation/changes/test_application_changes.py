@@ -27,7 +27,9 @@ def sentences(before: ApplicationPayload, after: ApplicationPayload) -> list[tup
 
 
 def summary(before: Changes, after: Changes) -> list[tuple[str, str]]:
-    """Compare the report of a healthy machine with ``before`` to the report with ``after``."""
+    """Return the severity and the sentence of each change between two reports. They are the report
+    of a healthy machine with the values ``before``, and the same report with the values ``after``.
+    """
     return sentences(report_with(before), report_with(after))
 
 

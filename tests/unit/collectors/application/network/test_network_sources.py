@@ -198,7 +198,7 @@ def test_wifi_signals_are_parsed() -> None:
 
 
 def self_signed() -> tuple[bytes, bytes]:
-    """Return a test certificate for localhost and its key, both in PEM."""
+    """Return a self-signed test certificate and its key, both in PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name(
         [

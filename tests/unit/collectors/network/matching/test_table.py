@@ -1,4 +1,4 @@
-"""Tests that the table of verdicts has exactly one row for each reachable situation."""
+"""Tests that the table of verdicts has exactly one row for each situation that can occur."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -23,7 +23,7 @@ SEEN: tuple[IdentityAt, ...] = get_args(IdentityAt)
 
 
 def situations() -> Iterator[Situation]:
-    """Yield every reachable situation."""
+    """Yield every situation that can occur."""
     without_address: tuple[Resolution, ...] = ("fails", "several")
     for resolution, seen in product(without_address, SEEN):
         if seen != "at the address":

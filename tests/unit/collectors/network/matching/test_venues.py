@@ -52,7 +52,7 @@ class QueueVerdict:
 
     @property
     def is_printing(self) -> bool:
-        """Return whether the printer that the queue has now accepts the job."""
+        """Return whether the queue's current printer accepts the job."""
         return self.truth.device is self.own_printers[-1]
 
     def mistakes(self) -> Iterator[str]:

@@ -234,8 +234,8 @@ def test_missing_records_are_queried_again_after_a_loss():
 
 
 def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
-    """A busy machine may suspend the process for longer than the process waits for packets. The
-    process must then read the packets that have arrived before it ends.
+    """A busy machine may suspend the process for longer than the process waits for packets. Before
+    it ends, the process must then read the packets that have arrived.
     """
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 

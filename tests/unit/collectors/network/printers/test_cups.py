@@ -165,7 +165,7 @@ def test_lpstat_is_used_if_the_spooler_does_not_answer(
     (limitation,) = known.limitations
     assert limitation == (
         "the queues of CUPS cannot be read over IPP (it answered with HTTP status 401);"
-        " they are from lpstat"
+        " they were read with lpstat"
     )
 
 

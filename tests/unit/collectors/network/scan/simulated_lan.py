@@ -12,7 +12,7 @@ from collectors.network.scan.sockets import ConnectResult, NetworkEvents
 from collectors.shared.addresses import PRINT_PORTS
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 
-_TURN_S = 1e-5  # each `wait` advances the clock by at least this time
+_TURN_S = 1e-5  # `wait` advances the clock by at least this time, unless an event is due sooner
 
 
 @dataclass(slots=True)

@@ -146,7 +146,9 @@ async def test_a_user_of_entra_signs_in_and_stays_signed_in(
 async def test_a_refresh_at_another_provider_requests_no_scope(
     service: RunningService, provider: ProviderProcess
 ) -> None:
-    """A provider may have granted fewer scopes, and refuses more (RFC 6749, section 6)."""
+    """A provider may have granted fewer scopes. It then refuses a request for more (RFC 6749,
+    section 6).
+    """
     await sign_in(service)
     await run_checks(service, LIMIT_S)
     assert ["scope" in each for each in provider.token_requests()] == [False, False]

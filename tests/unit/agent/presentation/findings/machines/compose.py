@@ -104,8 +104,8 @@ class Link:
 @dataclass(frozen=True)
 class Disk:
     """A mounted file system. ``size`` and ``free`` are in GiB, and ``options`` are those of its
-    superblock. ``df`` replaces the line that the program df prints about it. If it begins with
-    "df:", it is an error message of df.
+    superblock. ``df`` replaces the line that the program df prints about the file system. If
+    ``df`` begins with "df:", it is an error message of this program.
     """
 
     path: str
