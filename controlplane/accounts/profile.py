@@ -115,8 +115,8 @@ def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> mess
         raise not_found("key")
     if row.revoked_at is None:
         context.note(Event("key.revoke", key_subject(row)), row.organization_id)
-    key_store.revoke_key(context.session, row.id, context.now)
-    increment_permissions_version(context.session, _user(context).id)
+        row.revoked_at = context.now
+        increment_permissions_version(context.session, row.owner_id)
     return messages.RevokeReply(revoked=True)
 
 
