@@ -79,7 +79,7 @@ def bill(
 
     Args:
         modules: the source file of each top-level module of the program, if it has an archive of
-            modules. The component to which a module belongs names the module as evidence.
+            modules. Each module is listed in the ``evidence`` of its component.
     """
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
     packages = tuple(distributions)

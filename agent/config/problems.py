@@ -69,9 +69,9 @@ class Source:
 def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
     """Return the required keys that are missing because the user misspelled them.
 
-    A misspelled key is reported once, as unknown, and not also as missing. If a key of a missing
-    section is above the first section, the section is returned as well, because the message for
-    this unknown key names it.
+    A misspelled key is reported once, as unknown, and not also as missing. The user may have
+    written a key of a section before the first line with a section. If this section is missing, it
+    is returned too, because the message about the unknown key already names the section.
     """
     missing = [issue.path for issue in issues if issue.fault == "missing"]
     misspelled: set[Path] = set()

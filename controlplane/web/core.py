@@ -69,7 +69,7 @@ Renew = Callable[[Session, Caller, datetime], Caller]
 class Call:
     """One call of an operation.
 
-    Long operations run in separate processes, so their calls and results are pickled.
+    Long operations can run in separate processes. Their calls and results are then pickled.
 
     Attributes:
         work: the operation. It runs in one transaction.
@@ -246,9 +246,10 @@ class Core:
     async def run_for(
         self, caller: Caller, job: Callable[[Transact], Result], *, free_s: float = math.inf
     ) -> Result:
-        """Run ``job`` for one caller. Organizations take turns, and one thread always stays free.
+        """Run ``job`` for one caller. Organizations take turns.
 
-        Heartbeats and background tasks do not wait for a turn.
+        If there are several threads, one always stays free. Heartbeats and background tasks do not
+        wait for a turn.
         """
         queued_s = time.perf_counter()
         async with self._turns.turn(caller.organization_id):

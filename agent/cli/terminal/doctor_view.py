@@ -41,10 +41,10 @@ def show(
 
 
 def _rows(results: tuple[CheckResult, ...], *, with_skipped: bool) -> list[Row]:
-    """Return a row for each result.
+    """Return a row for each result if ``with_skipped`` is set.
 
-    Without ``with_skipped``, skipped checks are left out, and checks share one row if the same
-    other check explains them.
+    Otherwise, a check that did not run because of another check (``because``) has no row of its
+    own: all checks with the same ``because`` share one row. Other skipped checks are left out.
     """
     if with_skipped:
         return [_row(result) for result in results]

@@ -37,8 +37,8 @@ Outcome = Literal[
 ]
 """What is reported. ``prints``, ``closed`` and ``not tried`` describe the printer's port.
 ``taken``: another device has the printer's address. ``off``: nothing answers there. ``unresolved``:
-the destination has no address, and the printer was not seen. ``renamed``: the destination has no
-address, but the printer was seen. ``several``: see `Resolution`."""
+the destination has no address, and the printer was seen nowhere or at several devices. ``renamed``:
+the destination has no address, but the printer was seen. ``several``: see `Resolution`."""
 
 
 @dataclass(frozen=True, slots=True)

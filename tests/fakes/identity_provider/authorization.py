@@ -33,8 +33,8 @@ class State:
         now: the time at which ID tokens are issued, in seconds since 1970.
         claims: claims of the user who is signed in at the provider.
         id_token: changes of the ID token's claims; None removes a claim.
-        algorithm: the signature algorithm of ID tokens: RS256, none, or HS256 with the public key
-            as the secret.
+        algorithm: the signature algorithm of the ID tokens at sign-in: RS256, none, or HS256 with
+            the public key as the secret.
         userinfo: changes of the claims of userinfo; None removes a claim.
         is_disabled: whether tokens and userinfo are refused.
         issues_refresh_tokens: whether the client gets a refresh token with each access token.

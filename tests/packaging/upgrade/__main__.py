@@ -1,8 +1,8 @@
 """Interrupts upgrades at each step, and installs versions that do not work.
 
-Needs root, systemd-nspawn and the package that `make test-deb` builds. Whenever an upgrade is
-interrupted, a report waits and a request runs. One command completes the upgrade. Afterwards each
-request has exactly one report, and the device is the same.
+Needs root, systemd-nspawn and the package that `make test-deb` builds. Before each interruption, a
+report must wait to be sent, and a request must be running. One command completes the upgrade.
+Afterwards each request has exactly one report, and the device is the same.
 
 Usage: python -m tests.packaging.upgrade [--part PART] [--only REGEX] [--older DEB]
 """

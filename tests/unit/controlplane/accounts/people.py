@@ -101,7 +101,9 @@ def end_membership(service: RunningService, account: UserAccount, organization_i
 
 @asynccontextmanager
 async def proxied_service(database: Database) -> AsyncIterator[RunningService]:
-    """Run a service behind a proxy, so that each sign-in can come from another network."""
+    """Run a service that trusts loopback as a proxy, so that a test can choose the network of each
+    sign-in (X-Forwarded-For).
+    """
     settings = Settings(
         argon2_memory_kib=MEMORY_KIB,
         argon2_passes=PASSES,
