@@ -66,9 +66,7 @@ def _failure(status: int, headers: Mapping[str, str], body: bytes, now: datetime
     if status == HTTPStatus.TOO_MANY_REQUESTS or (
         status == HTTPStatus.SERVICE_UNAVAILABLE and requested_s is not None
     ):
-        return Throttled(
-            _describe(status, body, f"the service requires a wait (status {status})"), requested_s
-        )
+        return Throttled(_describe(status, body, "the service requires a wait"), requested_s)
     if status >= 500:
         return ServiceUnavailable("server-error", f"the service failed (status {status})")
     if status in TRY_AGAIN:

@@ -89,6 +89,7 @@ def test_each_status_becomes_the_error_in_the_table(row: str) -> None:
     assert name_of(error) == expected
     if error is not None:
         assert str(error)
+        assert str(error).count(f"(status {status})") <= 1
 
 
 @pytest.mark.parametrize("status", [429, 503])
