@@ -250,7 +250,7 @@ ReasonOf = Callable[[str], str | None]
 def demand(
     *names: str, environment: Mapping[str, str] = os.environ, reason_of: ReasonOf = missing
 ) -> None:
-    """Return if this machine has all named prerequisites. Otherwise raises Skipped, or
+    """Do nothing if this machine has all named prerequisites. Otherwise raise Skipped, or
     RequiredButMissing if `CI` is set and `TESTS_WITHOUT` does not name the missing prerequisite.
     """
     without = declared_missing(environment)

@@ -37,7 +37,7 @@ five seconds or more, and a request must not meet a connection that is being clo
 """
 _MESSAGE_MAX: Final = 300  # characters
 RETRY_MAX_MS: Final = 86_400_000
-"""Maximum of the reconnection time that a stream sends. The service can send any number."""
+"""A longer reconnection time that the service sends in a stream is reduced to this."""
 
 _KEEP_ALIVE_IDLE_S: Final = 4
 _KEEP_ALIVE_OPTIONS: Final = (
@@ -89,8 +89,9 @@ def client_for(service: Service, *, tcp_keep_alive: bool = False) -> httpx2.Asyn
 async def _enable_keep_alive(response: Response) -> None:
     """Enable TCP keep-alive on the connection of a response.
 
-    The library's ``socket_options`` cannot be used: with the transport that they need,
-    the library ignores the proxies of the environment. They also have no effect on SOCKS proxies.
+    The library's ``socket_options`` cannot be used, because only a transport accepts them, and a
+    client with its own transport ignores the proxies of the environment. Also, they have no effect
+    on connections through a SOCKS proxy.
     """
     stream = response.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None

@@ -147,7 +147,10 @@ def _status(manager: ServiceManager, *, as_json: bool) -> int:
 
 
 def _last_exit(state_dir: Path) -> LastExit | None:
-    """Read how the last run ended. An unsafe file is reported on stderr."""
+    """Return how the last run ended, or None if this is unknown.
+
+    If the file ``last-exit`` is not the agent's own file, the error is printed to stderr.
+    """
     try:
         return read_last_exit(state_dir)
     except StateError as error:

@@ -19,7 +19,8 @@ _FUNCTIONS: Final = {
 """Functions of urllib.request: the first reads the settings, the second tests for exempt hosts."""
 _INTERNET_SETTINGS: Final = r"Software\Microsoft\Windows\CurrentVersion\Internet Settings"
 _SCOPED: Final = "__SCOPED__ : <dictionary> {"
-"""The beginning of the settings of single interfaces. They follow those of the system."""
+"""The text in the output of `scutil --proxy` at which the settings of single interfaces begin. The
+settings of the system are before this text."""
 _SCRIPT_ENABLED = re.compile(r"^\s*ProxyAutoConfigEnable : 1$", re.MULTILINE)
 _SCRIPT_ADDRESS = re.compile(r"^\s*ProxyAutoConfigURLString : (\S{1,2048})$", re.MULTILINE)
 _SCUTIL_TIMEOUT_S: Final = 2.0

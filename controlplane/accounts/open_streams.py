@@ -49,8 +49,8 @@ class OpenStreams:
     def find_changed(self, versions: Mapping[UUID, int]) -> set[UUID]:
         """Return the credentials of the open streams of users whose permissions changed.
 
-        Each version is compared with the version in the previous call. In the first call after the
-        streams of a user were opened, it is compared with the version at that time.
+        The version of each user is compared with the version in the previous call. If the user's
+        streams were opened after that call, it is compared with the version when they were opened.
 
         Args:
             versions: the current permission versions of the `owners` that still exist.

@@ -23,8 +23,8 @@ from controlplane.storage.merchant.merchant_tables import PaymentMethod
 from controlplane.storage.statements import in_steps
 
 TRADING_COLUMNS: Final = ("gross", "discount", "sale_count", "undone")
-"""The columns that `Reader.trading` sums. ``undone`` is the value of all goods of the day's
-sales that were refunded, without fees and tips, whenever the refunds were made.
+"""The columns that `Reader.trading` sums. ``undone`` is the sum of the goods of all refunds of the
+day's sales, without fees and tips, whenever the refunds were made.
 """
 Part = TypeVar("Part", DaySums, ItemSums)
 SumsByColumns = tuple[str, Mapping[str, Any], Part]

@@ -42,7 +42,7 @@ def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]
     since = None if options.since is None else options.since.first
     is_unlimited = options.json or options.csv or since is not None
     limit = options.limit or (None if is_unlimited else AUDIT_LIMIT)
-    # None selects the entries of no organization.
+    # If the organization is None, the entries that belong to no organization are selected.
     organization = None if options.of_nobody else options.organization
     filters = AuditFilters(by=options.by, since=since)
     return [record_of(AuditRecord, row) for row in entries(session, organization, filters, limit)]

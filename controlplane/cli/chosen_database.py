@@ -1,9 +1,9 @@
 """Opens the database that a command works on, and describes errors of the database.
 
 The option ``--database`` selects the database. Without this option, the environment variable
-``VENUE_CONTROL_DATABASE`` selects it. Without both, root and the service's user use the database of
-the service that is installed on this machine, if there is one. Otherwise the default is a database
-file in the state directory of the user, or of the system for root.
+``VENUE_CONTROL_DATABASE`` selects it. If neither is set, root and the service's user use the
+database of the service that is installed on this machine, if there is one. Otherwise the default is
+a database file in the state directory of the user, or of the system for root.
 """
 
 import argparse

@@ -88,7 +88,8 @@ _ERROR_CLASSES: Mapping[int, type[RefusedError]] = {
 def refusal(status: int, body: bytes, list_command: str = "keys list") -> RefusedError:
     """Return the error for a refusal.
 
-    ``list_command`` is the command that lists keys of this kind, for the hint.
+    ``list_command`` is the command of `venue-control` that the hint names. It lists the API keys,
+    or the keys of the retail API.
     """
     try:
         problem = decode(body, Problem)

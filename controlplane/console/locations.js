@@ -7,7 +7,8 @@ import { isOwner } from "./signing_in.js";
 
 const ALWAYS = "Always open";
 const SUGGESTED_MAX = 50;
-// The largest page of the service. An entered name is searched among more devices than are suggested.
+// The largest page size of the service. An entered device name is searched among up to this many
+// devices. At most SUGGESTED_MAX of these devices are suggested.
 const SEARCHED_MAX = 200;
 
 export const fetchLocations = () => callConsole("locations");
@@ -166,7 +167,7 @@ function startMaintenance({ locationId, name, timeZone }, hooks) {
   }, async ({ device, since, until, reason }) => {
     const deviceName = device.trim();
     const instanceId = deviceName ? (await find(deviceName)).get(deviceName) : null;
-    if (instanceId === undefined) throw new Error(`There is no device ${deviceName} at this location. Choose one of the list.`);
+    if (instanceId === undefined) throw new Error(`There is no device named ${deviceName} at this location. Choose one from the list.`);
     await callConsole("locations/maintenance", { locationId, instanceId, since: since || null, until, reason });
     hooks.refresh();
   }, hooks.sessionEnded);

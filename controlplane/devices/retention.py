@@ -1,8 +1,8 @@
 """Deletes old monitoring data.
 
 These are offline intervals, maintenance windows, alerts with their notifications, silences, pending
-requests, incidents with the periods for which they are known, ended problems of printers, the daily
-changes of finding counts, and finding counts of 0.
+requests, incidents, the periods for which the incidents of a device are known, ended problems of
+printers, the daily changes of finding counts, and finding counts of 0.
 """
 
 from datetime import datetime, timedelta
@@ -34,7 +34,7 @@ pending requests that have ended."""
 
 
 def delete_old_monitoring(session: Session, now: datetime) -> None:
-    """Delete the monitoring data that ended longer ago than its retention period."""
+    """Delete the monitoring data whose retention period is over, and finding counts of 0."""
     liveness_cutoff, alerts_cutoff = now - LIVENESS_KEPT, now - ALERTS_KEPT
     incidents_cutoff_s = seconds_of(now - INCIDENTS_KEPT)
     old_alerts = select(tables.Alert.id).where(tables.Alert.resolved_at < alerts_cutoff)

@@ -138,7 +138,8 @@ def permission_versions(session: Session, owners: Collection[UUID]) -> Mapping[U
 def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:
     """Yield the ids in groups that fit into one query.
 
-    `storage.statements.in_steps` is not used, so that a call runs functions of fewer modules.
+    `storage.statements.in_steps` is not used, because a test limits the number of modules whose
+    functions run during one call to the service (`test_walk.py`).
     """
     all_ids = list(ids)
     return (all_ids[first : first + IDS_A_STEP] for first in range(0, len(all_ids), IDS_A_STEP))

@@ -1,7 +1,8 @@
 """Deletion of old reports, requests and challenges, and expiry of requests.
 
-Each transaction deletes only a few rows, so that no call waits for long. The newest report of each
-kind is kept for every device, no matter how old it is. A request is kept as long as its report.
+`delete_old` deletes only a few rows in each transaction, so that no call waits for long. The newest
+report of each kind is kept for every device, no matter how old it is. A request is kept as long as
+its report.
 """
 
 from datetime import datetime, timedelta

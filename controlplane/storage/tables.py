@@ -137,8 +137,8 @@ class Device(Base):
     last one. ``user_id`` is the `Caller.user_id` of the last enrollment.
     ``priority`` and ``severity`` determine the order of devices in lists
     (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the
-    `Report.position` of the newest report of each kind. ``symbols`` has a character for each of the
-    subjects that count the device (`CountedDevice.subjects`).
+    `Report.position` of the newest report of each kind. The service counts the device for several
+    subjects (`CountedDevice.subjects`). ``symbols`` has one character for each of these subjects.
     """
 
     __tablename__ = "devices"

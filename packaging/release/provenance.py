@@ -36,7 +36,9 @@ def statement(
     rebuildable: set[str],
     parameters: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the statement about the files of a release, except the checksums and itself.
+    """Return the statement about the files of a release.
+
+    It leaves out the checksums, their signature and the file of the statement.
 
     Args:
         wheels: the directory of the wheels that were used.

@@ -184,8 +184,8 @@ def test_printer_contacted_after_the_scan_is_queried_over_the_same_connection(
     bar = LanHost(
         "10.77.0.50", "02:1a:00:00:00:50", (80, 631, 9100), ipp=(lab_printer(str(UUID(int=50))),)
     )
-    # The LAN has only a gateway and `bar`. The plan of a smaller network gives the agent an address
-    # that differs from that of `bar`.
+    # The LAN has only a gateway and `bar`. `plan_lan` gives the agent an address in the /28, which
+    # does not contain the address of `bar`. Then the subnet is enlarged to include `bar`.
     plan = replace(plan_lan("10.77.0.0/28", 1), subnet="10.77.0.0/25")
     plan = replace(plan, hosts=(*plan.hosts, bar))
     printer = {"id": "bar", "name": "Bar", "transport": "network", "address": "10.77.0.50:631"}

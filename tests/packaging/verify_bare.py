@@ -223,7 +223,7 @@ def verify(
         # A virtual environment contains its absolute path, which differs between root and the user.
         shutil.rmtree(tree / ".venv", ignore_errors=True)
     run("chown", "--recursive", f"{situation.user_id}:{situation.user_id}", tree)
-    # The tree is in the home directory of the user who runs the commands. The commands of root
+    # The tree is in the home directory of the user who runs the commands. Commands that root runs
     # refuse a directory of an ordinary user, who could replace the files in it.
     place = f"{HOME if situation.user_id else '/root'}/venue-agent"
     environment = {

@@ -1,9 +1,9 @@
 """Runs the agent with `StrictService`, for every reading of the contract.
 
-`StrictService` shares no code with the agent. The contract does not define the body of
-`onCommands`; a `Reading` is one way to send commands in it. Every reading is tested in virtual
-time. A medium run also tests a reading with a stream and a reading with polls in real processes; a
-large run tests all readings there.
+`StrictService` shares no code with the agent. The contract does not define the format of the reply
+of `onCommands`; a `Reading` is one possible format. Every reading is tested in virtual time. A
+medium run also tests a reading with a stream and a reading with polls in real processes; a large
+run tests all readings there.
 """
 
 from pathlib import Path

@@ -32,9 +32,9 @@ def read_link(last_interface: str | None, *, needs_ipv4: bool) -> LinkReading:
 
 
 def find_neighbour(address: str | None, index: int) -> Neighbour | None:
-    """Return the neighbour at an address of an interface.
+    """Return the entry for ``address`` in the neighbour table of the interface ``index``.
 
-    Returns None if the table has no entry for it, or if the system denies access to the table.
+    Returns None if there is no such entry, or if the system denies access to the table.
     """
     if address is None:
         return None

@@ -33,9 +33,10 @@ def read_link(last_interface: str | None, *, needs_ipv4: bool) -> LinkReading:
 
 
 def system_index(name: str | None) -> int:
-    """Return the system's number of an interface, or 0 if it has none.
+    """Return the system's number of an interface, or 0 if the system does not know its name.
 
-    The address of an IPv6 gateway needs it. On Windows, psutil's names are not those of the system.
+    The socket address of an IPv6 gateway contains this number. On Windows, the system does not know
+    the names of interfaces that psutil reports.
     """
     try:
         return socket.if_nametoindex(name) if name else 0

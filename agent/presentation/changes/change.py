@@ -117,7 +117,10 @@ def covers(
 
 
 def _limits(payload: NetworkPayload | ApplicationPayload) -> frozenset[str]:
-    """Return a report's limitations. Each number in them, which can vary, is replaced by ``#``."""
+    """Return a report's limitations, without the lines about watched devices.
+
+    Each number in them, which can vary, is replaced by ``#``.
+    """
     if isinstance(payload, ApplicationPayload):
         inner_limitations = payload.snapshot.limitations
     else:

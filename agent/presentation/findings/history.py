@@ -283,7 +283,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "kiosk-outages",
         _FIELDS,
         f"the kiosk's browser had no page open, or did not answer, {_WHEN}",
-        "The kiosk's page was not open {times} in {period}, {duration} in total: {why}.",
+        "The kiosk's page was missing {times} in {period}, {duration} in total: {why}.",
         "check the browser's log for the reason, and whether memory ran out; configure the system"
         " to restart the browser automatically",
         _repeated("page-missing"),

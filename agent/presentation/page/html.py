@@ -107,7 +107,10 @@ def _environment() -> Environment:
 
 
 def _finalize(value: object) -> object:
-    """Return a template's text as plain text. Markup, such as the style sheet, is not changed."""
+    """Return the value that a template inserts. A string becomes plain text (`plain`).
+
+    Markup, such as the style sheet, and values of other types are not changed.
+    """
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

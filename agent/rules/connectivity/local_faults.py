@@ -39,8 +39,8 @@ class LocalReading(NamedTuple):
 
     Args:
         states: the subjects whose state is known.
-        complete_causes: the causes whose subjects are all in ``states``. If a subject with such a
-            cause is not in ``states``, it does not exist any more.
+        complete_causes: the causes for which ``states`` contains every existing subject. If a
+            subject with such a cause is not in ``states``, it does not exist any more.
         events: new events, each with a detail.
         throttle_count: how often the processor was slowed down because of heat, since the start of
             the machine. None: not known.

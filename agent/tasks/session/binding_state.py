@@ -37,7 +37,8 @@ class BindingState:
     def is_bound(self) -> bool:
         """Whether the binding is confirmed.
 
-        The service has confirmed it since the daemon started, and has not revoked it after that.
+        A binding is confirmed if the service has confirmed it since the daemon started, and has not
+        revoked it after that.
         """
         return self._is_bound.is_set()
 

@@ -42,8 +42,8 @@ class Payload(Exact):
     """The common fields of both payloads.
 
     Times are ISO 8601 strings. The contract limits only their length. Most ``limitations`` are
-    sentences about facts that were denied, cut or not tried. In a network report, the lines of
-    `watched_devices` are among them.
+    sentences about facts that were denied, cut or not tried. In a network report, they also contain
+    a line about each watched device, see `agent/wire/payloads/watched_devices.py`.
     """
 
     report_id: PayloadId

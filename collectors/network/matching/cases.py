@@ -125,7 +125,7 @@ class Reach:
     def obstacle(self, address: str) -> OutOfReach:
         """Return why this machine cannot print to an address; "" if it can.
 
-        IPv6 addresses count as near.
+        An IPv6 address counts as an address in one of this machine's networks.
         """
         if _is_in(address, (LINK_LOCAL,)):
             return "link-local"

@@ -141,8 +141,8 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "address-changed",
             lambda s, _: bool(s.old_address_state),
             "{s.seen}; {s.old_address_state}",
-            "a device with the printer's MAC, or with two of its serial number, UUID and host name,"
-            " answers at another address",
+            "a device answers at another address, and has the printer's MAC, or two of these: the"
+            " printer's serial number, UUID and host name",
             "set the printer up with its new address, or give it a fixed one",
         ),
         Cause(
@@ -185,8 +185,8 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "service-changed",
             lambda s, _: s.failed_lookup == "service",
             "{s.seen}",
-            "a device announces the queue's name, but not the type of service or not the UUID in"
-            " the URI of the queue",
+            "a device announces the queue's name, but its type of service or its UUID differs from"
+            " that in the URI of the queue",
             "enable AirPrint (IPP) in its settings, or set the printer up again",
         ),
         Cause(

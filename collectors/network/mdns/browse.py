@@ -156,8 +156,8 @@ class _DirectQueries:
     def is_unicast_only(self, watch: Watch, end: End) -> bool:
         """Return whether hosts of a link answer unicast questions but no multicast questions.
 
-        Hosts are queried by unicast only if no packet was received and a printer of this machine is
-        set up by an mDNS name. At most `_UNICAST_HOSTS_MAX` hosts are queried.
+        Unicast questions are sent to at most `_UNICAST_HOSTS_MAX` hosts, and only if no packet was
+        received and a printer of this machine is set up by an mDNS name.
         """
         if end != "settled" or watch.has_received or not self._identifiers().has_mdns_name:
             return False

@@ -123,7 +123,9 @@ def select_services(
 
 
 def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
-    """Yield (whether the service has priority, the service), once for each of its announcers."""
+    """Yield (whether the service has priority, the service): once for each announcer that sent the
+    service's SRV record, or once if no announcer sent it.
+    """
     lookup = _Lookup(link.books)
     books: dict[str, list[RecordBook]] = {}
     for book in link.books:

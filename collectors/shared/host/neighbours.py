@@ -85,7 +85,10 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 
 
 def _entry(address: str, mac_text: str, state: NeighbourState = "stale") -> Iterator[LinkNeighbour]:
-    """Yield the neighbour if the address is valid. ``state`` is that of an entry with a MAC."""
+    """Yield the neighbour if the address is valid.
+
+    The state of the neighbour is ``state`` if it has a MAC, and otherwise "resolving".
+    """
     text = plain_address(address)
     if text is None:
         return

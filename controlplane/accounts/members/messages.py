@@ -75,7 +75,7 @@ class InviteRequest(Exact):
 
 
 class InviteReply(Tolerant):
-    """``path`` is the path of the link. It is not shown again."""
+    """``path`` is the path of the invitation's link, with the code. No other reply contains it."""
 
     invitation: InvitationRecord
     path: str

@@ -64,7 +64,7 @@ METRICS: Final[Mapping[Metric, str]] = {
     "refundedFeeCents": "refunded municipality fee",
     "refundTipCents": "refunded tips",
     "knownVatCents": "known tax of lines less known tax of refunds",
-    "vatCents": "knownVatCents, or null unless the tax of every line and refund is known",
+    "vatCents": "knownVatCents if the tax of every line and refund is known, or else null",
     "netWithoutVatCents": "netCents less vatCents",
     "tradingRevenueCents": "sales less their refunds, at the hour of the sale",
     "quantityMilli": "quantity sold, in thousandths of the unit",

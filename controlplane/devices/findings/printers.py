@@ -48,7 +48,7 @@ def worst_printers(
 def _broken_printers(sums: Sums) -> Iterator[_Printer]:
     """Yield the printers of the organization that were broken in `PERIOD`, the longest first.
 
-    If the filters select a location, printers of other locations can be left out.
+    If the filters select a location, the result is complete only for the printers of this location.
     """
     context = sums.context
     start = literal(context.now - PERIOD, UtcDateTime)

@@ -13,9 +13,9 @@ the refunded goods, without fee and tip. A refund without a date is added, with 
 ``undated_`` columns in the row of its sale. Only `DayRollup` has these columns. The goods of every
 refund, without fee and tip, are added to ``undone`` in the row of its sale.
 
-``location`` and ``payment_method`` are positions of rows, and ``snapshot`` is the position of the
-`LineSnapshot` of the sold article. A missing payment method or snapshot is stored as 0, and a
-missing unit as "", because a primary key cannot contain NULL.
+``location``, ``payment_method`` and ``snapshot`` contain the ``position`` of a location, a payment
+method, and the `LineSnapshot` of the sold article. A missing payment method or snapshot is stored
+as 0, and a missing unit as "", because a primary key cannot contain NULL.
 """
 
 from sqlalchemy.orm import Mapped, mapped_column

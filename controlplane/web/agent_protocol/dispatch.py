@@ -215,7 +215,9 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
 
 
 def read_arguments(tool: Tool, arguments: Json) -> Any:
-    """Return the arguments as the tool's model. Raises ToolError."""
+    """Return the arguments as an object of the class ``tool.arguments``. Raises ToolError if they
+    are invalid.
+    """
     try:
         return codec.validate(arguments, tool.arguments)
     except validation.ValidationError as error:

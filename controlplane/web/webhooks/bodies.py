@@ -36,8 +36,9 @@ LISTED_MAX: Final = 40
 TEAMS_BYTES_MAX: Final = 20_000
 """Maximum size of a body for Teams.
 
-Teams permits 28,672 bytes in the form in which it stores a message. In a test, this form of a body
-of 24,453 bytes had 28,897 bytes. A workflow replies 202 before it checks the size of a message.
+Teams converts a body to its own form, which may have at most 28,672 bytes. In a test, a body of
+24,453 bytes had 28,897 bytes after this conversion. A workflow replies 202 before it checks the
+size of a message.
 """
 
 

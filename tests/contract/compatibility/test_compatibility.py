@@ -1,4 +1,6 @@
-"""The public surface of 1.x has every recorded line, and every addition is recorded."""
+"""Tests that `surface.json`, the recorded description of the public surface of 1.x, has the same
+lines as the code, and that `docs/compatibility.md` lists the parts of the surface.
+"""
 
 import re
 

@@ -1,6 +1,7 @@
 """Runs a service, and makes every call that docs/service.md shows.
 
-A seed determines the merchant. The clock moves only when a call advances it.
+A constant seed determines the data of both merchants. The service's clock stands still until the
+code that makes the calls advances it.
 """
 
 from contextlib import closing

@@ -20,7 +20,7 @@ class CountedLan(TapLan):
     """A LAN that counts the traffic to its hosts.
 
     ``harm`` and ``traffic`` detect forbidden traffic. ``was_queried`` is True after the first mDNS
-    query.
+    query that the plan does not filter.
     """
 
     def __init__(self, plan: LabPlan, tap_fd: int, harm: Harm) -> None:

@@ -26,7 +26,7 @@ CLIENTS: Final = (
 )  # fmt: skip
 """dnf and rpm are packages of Debian. The machine has no packages of Red Hat."""
 REPOSITORY_HOST: Final = "packages.example.com"
-"""The host in the addresses of the documents."""
+"""The host of the repository, as in README.md and docs/install.md."""
 WITHIN_S: Final = 1800
 
 

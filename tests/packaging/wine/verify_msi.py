@@ -5,7 +5,7 @@ a short form runs: it installs the package with a configuration, waits for the f
 uninstalls the package.
 
 Needs the Debian packages of `wine.PACKAGES` and of `PACKAGES` in this module. The first run
-also needs the package index.
+also downloads Python packages from the package index.
 Usage: python -m tests.packaging.wine.verify_msi [--all]
 """
 

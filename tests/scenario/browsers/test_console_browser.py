@@ -646,7 +646,7 @@ def test_settings_of_a_location_are_changed_and_wrong_values_explained(
     )
     assert settings["suggested"] == ["till-bar"]
     assert settings["no device"] == (
-        "There is no device till at this location. Choose one of the list."
+        "There is no device named till at this location. Choose one from the list."
     )
     assert settings["wrong end"] == "The end must be in the future, and after the start."
     assert "Open Mon-Fri 08:00-22:00" in settings["changed"]

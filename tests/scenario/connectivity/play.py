@@ -234,7 +234,8 @@ def _play(venue_site: Site, case: Case) -> tuple[datetime, datetime]:
 def _wait_until_open(venue_site: Site, cause: Cause | None, since: datetime) -> None:
     """Wait until an incident with this cause is open.
 
-    If none is open after `ENDS_WITHIN_S`, the causes of the result are wrong.
+    If no such incident is open after `ENDS_WITHIN_S`, the case goes on. The causes of its result
+    then differ from the expected causes.
     """
     wait_until(ENDS_WITHIN_S, lambda: cause in _open_causes(venue_site.record(since)))
 

@@ -142,7 +142,7 @@ class Host:
             self._started.set()
 
     def _on_start(self) -> None:
-        """Run in the service's thread. Returns when the service ends, as the SCM requires."""
+        """Called in the service's thread. Returns when the service ends, as the SCM requires."""
         self._set_status(Status.START_PENDING, wait_hint_ms=_START_HINT_MS)
         self._started.set()
         self._ended.wait()

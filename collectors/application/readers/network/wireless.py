@@ -42,7 +42,7 @@ class Wireless:
     channel: int | None = None
     rate_megabits: float | None = None
     status: FieldStatus = "unsupported"
-    reason: str = "the system does not report it to services"
+    reason: str = "the system does not report it"
 
 
 def wireless_fields(wireless: Wireless | None) -> tuple[Field, ...]:

@@ -1,6 +1,7 @@
 """The contract's statements about figures, and the tests of each.
 
-The operations are ``analytics.*`` and ``reports.financialSummary``.
+The operations are ``analytics.*`` and ``reports.financialSummary``. In a statement, ``ours`` marks
+a decision of this project that the contract leaves open.
 """
 
 from typing import Final

@@ -54,7 +54,7 @@ def test_memory_is_released_and_the_program_continues() -> None:
     result = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     heap_kib, resident_kib = map(int, result.stdout.split())
     assert heap_kib > 4000, "free memory inside the heap must be returned"
-    assert resident_kib > heap_kib + 1000, "file pages that only the start used must be released"
+    assert resident_kib > heap_kib + 1000, "file pages used only at the start must be released"
 
 
 def mapping(line: str, changed_kib: int = 0) -> str:

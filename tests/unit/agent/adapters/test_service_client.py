@@ -74,9 +74,7 @@ async def client(server: ScriptedServer, clock: FakeClock) -> AsyncIterator[Serv
 
 
 async def frames(client: ServiceClient, *, stream: bool = True) -> tuple[bool, list[Frame]]:
-    """Return whether the service answered with a stream and not with one whole reply, and the
-    received frames.
-    """
+    """Return whether the answer of the service is a stream, and the received frames."""
     async with client.commands(stream=stream) as answer:
         return answer.is_stream, [frame async for frame in answer.frames]
 

@@ -44,7 +44,7 @@ ANSWERS = json.dumps({key: {"value": key} for key in BROWSER_KEYS})
 
 @pytest.fixture(autouse=True)
 def _long_grace_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give a late source enough time to return its reason, even on a busy machine."""
+    """Give a source enough time to return the reason for its delay, even on a busy machine."""
     monkeypatch.setattr(runner, "GRACE_S", 300)
 
 

@@ -1,4 +1,4 @@
-"""Tests that each discovered port is returned once, and an IPP port only with its queues."""
+"""Tests that each discovered port is returned once, and IPP ports only after queues are known."""
 
 import socket
 

@@ -169,7 +169,9 @@ async def test_the_limit_of_one_network_leaves_connections_for_other_networks() 
 
 
 async def test_networks_behind_a_trusted_proxy_are_distinguished() -> None:
-    """An IPv6 network of 64 bits has one limit. At this limit, the oldest connection is closed."""
+    """All addresses of an IPv6 /64 share one limit. At this limit, the oldest of their connections
+    is closed.
+    """
     proxies = frozenset({"127.0.0.1"})
     addresses = ("192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:0:1::3", "2001:db8:0:1::1")
     async with (

@@ -106,7 +106,7 @@ OUTAGES = (
     ),
     (
         "kiosk-outages", "page-missing",
-        f"The kiosk's page was not open once in 7 days, 5 min in total: {NO_REASON}.",
+        f"The kiosk's page was missing once in 7 days, 5 min in total: {NO_REASON}.",
     ),
     (
         "device-absences", "device-absent",

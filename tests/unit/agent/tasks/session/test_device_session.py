@@ -41,7 +41,7 @@ async def test_recheck_binding_returns_when_the_recheck_has_ended(bound_agent: A
     await settle()
     assert not any(task.done() for task in rechecks)
 
-    # The enrollment task waits for the next recheck request only when a recheck has ended.
+    # The enrollment task calls this function again when the recheck has ended.
     next_wait = asyncio.create_task(bound_agent.session.wait_for_recheck_request())
 
     await asyncio.gather(*rechecks)

@@ -1,5 +1,5 @@
-"""Tests the scan's real sockets on loopback: they send no bytes, and reset every connection that is
-not taken for a query.
+"""Tests the scan's real sockets on loopback: they send no bytes, and reset every connection except
+those that a query takes over.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Tests of concurrent exchanges, refreshes and removals of members on PostgreSQL."""
+"""Tests of concurrent code exchanges, token refreshes and member removals on PostgreSQL."""
 
 import asyncio
 from collections.abc import Iterator

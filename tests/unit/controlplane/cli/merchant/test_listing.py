@@ -54,7 +54,7 @@ def test_all_sales_are_printed_as_json_and_csv(
 def test_the_csv_of_sales_equals_the_download_of_the_console(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The retail API lists only sales in AED. The console also saves those in other currencies."""
+    """The retail API lists only sales in AED. The download also has sales in other currencies."""
     reply = httpx2.post(
         f"{sandbox.service.url}/console/sales-table",
         json={"locationId": "loc-0001", "locationMode": "all", "period": "custom",
@@ -79,8 +79,8 @@ def test_the_csv_of_sales_equals_the_download_of_the_console(
 def comparable(row: dict[str, str]) -> dict[str, Any]:
     """Return the row with a timestamp that does not depend on the time zone.
 
-    The positions are removed, because they can differ: the retail API does not list the lines of a
-    sale if one line has no unit or no tax.
+    The column ``positions`` is emptied, because it can differ: the retail API does not list the
+    lines of a sale if one line has no unit or no tax.
     """
     timestamp = datetime.fromisoformat(row["initiatedAt"])
     return row | {"initiatedAt": timestamp.timestamp(), "positions": ""}

@@ -65,9 +65,10 @@ def test_a_later_release_has_a_larger_version_of_the_rules() -> None:
 
 
 async def test_a_subject_keeps_its_character(service: RunningService) -> None:
-    """A subject is what a sum counts, such as the devices with a finding.
+    """A subject is something for which the service counts devices, such as a rule.
 
-    `Device.symbols` stores subjects as characters, so a character must not change.
+    `Device.symbols` stores one character for each subject, so the character of a subject must not
+    change.
     """
     first = service.database.write(lambda session: add_subjects(session, {"b", "a"}))
     later = service.database.write(lambda session: add_subjects(session, {"a", "c", "b"}))
