@@ -82,8 +82,18 @@ class Venue:
         self.service.overrides["submitResult"] = lambda: UNAVAILABLE
         await self.request("application")
         await self.until(lambda: self.status("outbox_reports"))
-        await self.request("network")
-        await self.until(lambda: "collect" in str(self.status("activity")))
+        is_running = False
+        while not is_running:  # a collection can end before its activity is read
+            count = self.status("outbox_reports")
+            await self.request("network")
+            await self.until(lambda: self._is_collecting() or self._has_other_count(count))  # noqa: B023
+            is_running = self._is_collecting()
+
+    def _is_collecting(self) -> bool:
+        return "collect" in str(self.status("activity"))
+
+    def _has_other_count(self, report_count: int) -> bool:
+        return self.status("outbox_reports") not in {None, report_count}
 
     async def request(self, kind: str) -> None:
         self.request_ids.append(await self.service.request_report(kind, expires_in_s=7200))
