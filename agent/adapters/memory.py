@@ -30,8 +30,9 @@ def release_memory() -> None:
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)
-    # Pages of code and constants that only the start used stay in memory for a long time. This call
-    # removes them from the process. The kernel maps a page again when the process uses it.
+    # Pages of code and constants that only the start used stay in memory for a long time.
+    # madvise(2) removes them from the process. The kernel maps a page again when the process uses
+    # it.
     libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for start, end in _unchanged_mappings():
         libc.madvise(start, end - start, MADV_DONTNEED)

@@ -54,7 +54,7 @@ class Check:
             ``uses_public_facts`` is run nevertheless.
         after: Checks that must have ended, whatever their outcome.
         fix: What to do if ``run`` hangs or raises. If it returns, the fix of its outcome is used.
-        uses_public_facts: Whether ``run`` can do with facts that every user can see.
+        uses_public_facts: Whether ``run`` also works with only the facts that every user can see.
     """
 
     name: str

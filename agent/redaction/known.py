@@ -20,7 +20,7 @@ _redactor = Redactor()
 
 
 def remember(*secrets: str) -> None:
-    """Add secrets. Only the latest KNOWN_MAX are kept, because each new API key adds one."""
+    """Add secrets. Each new API key adds a secret, so only the latest KNOWN_MAX are kept."""
     global _redactor  # noqa: PLW0603 - one set for the whole process
     are_known = all(secret in _known for secret in secrets)
     for secret in secrets:

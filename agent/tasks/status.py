@@ -47,7 +47,10 @@ class StatusWriter:
 
 
 def describe(status: DaemonStatus) -> str:
-    """Return one line with the daemon's activity, and its first problem or its location."""
+    """Return one line with the daemon's activity, and its first problem or its location.
+
+    Without a problem and without a binding, the line is ``enrolling``.
+    """
     if status.problems:
         return f"{status.activity}; {status.problems[0].title}: {status.problems[0].detail}"
     if status.binding is None:

@@ -104,8 +104,8 @@ class _Join:
         self._answers: defaultdict[Key, list[Evidence]] = defaultdict(list)
         self._answered_names: dict[str, str] = {}
         self._models: dict[str, str] = {}
-        # If two interfaces have the same gateway, the first one has the better route to it. It is
-        # entered last, so it replaces the other one.
+        # If two interfaces have the same gateway, the first interface has the better route to the
+        # gateway. The order is reversed, so that the first interface replaces the second interface.
         self._routes = {a: i for i in reversed(local.in_use) for a in i.interface.gateways}
         self._own = {address: i for i in local.in_use for address in i.addresses}
 

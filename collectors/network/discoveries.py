@@ -25,7 +25,7 @@ NO_QUEUES = Queues()
 
 @dataclass(frozen=True, slots=True)
 class OpenPort:
-    """An open port. Only ports for which the allow-list has a question are queried.
+    """An open port. Only ports in the allow-list (`collectors.network.questions`) are queried.
 
     ``contacted_s`` is the time of the scan's connection to it (monotonic). ``connection`` is that
     connection if it is still open: the first query is sent over it. The caller that takes the port
@@ -87,7 +87,10 @@ class Discoveries:
             (self._waiting if must_wait else self._ports).append(open_port)
 
     def set_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
-        """Set the queues of the IPP ports. The waiting IPP ports become available with them."""
+        """Set the queues of the IPP ports.
+
+        After this, `take_ports` also returns the IPP ports that waited for their queues.
+        """
         with self._lock:
             self._queues = queues
             self._ports += self._waiting

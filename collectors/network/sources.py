@@ -33,7 +33,8 @@ class Sources:
 
     retry_delays_s: tuple[float, ...] = (2.0, 4.0, 6.0)
     """The times, in seconds after the scan, at which a print port that refused or did not answer is
-    tried again. Another till that was printing a receipt has usually finished by the last try."""
+    tried again. A printer may be busy with the receipt of another till, but is usually free by the
+    last try."""
 
     read_local_network = staticmethod(read_local_network)
     read_neighbour_table = staticmethod(read_neighbour_table)

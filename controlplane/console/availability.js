@@ -50,4 +50,4 @@ export function prepareOutages() {
 export const outagePage = (message) => element("div", { class: "sheet" },
   element("h1", {}, "Not available"),
   element("p", { class: "problem", role: "alert" }, message),
-  element("p", { class: "lede" }, "This page appears when the service answers again."));
+  element("p", { class: "lede" }, "The page that you opened appears when the service answers again."));

@@ -68,7 +68,7 @@ function showList({ rows, fetchedAt, remaining, omittedCount }, view) {
     rows.length > 1 ? element("ul", { class: "cards venues", id: "total" }, total(rows, fetchedAt, remaining + omittedCount)) : null,
     rows.length
       ? element("ul", { class: "cards venues" }, ...rows.map((row) => card(row, fetchedAt)))
-      : element("p", { class: "empty" }, "You have no access to the figures of a location."),
+      : element("p", { class: "empty" }, "You have no access to the figures of any location."),
     remaining ? element("p", { class: "more" }, element("button", { type: "button", id: "more-venues", onclick: more }, `Show more (${remaining})`)) : null,
     omittedCount ? element("p", { class: "sub" }, `Not listed: ${plural(omittedCount, "more location")}.`) : null,
     element("p", { class: "zone" }, "Days and times are in the time zone of each location."));

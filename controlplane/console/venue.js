@@ -35,7 +35,7 @@ export async function fetchVenue({ id, period }) {
 }
 
 async function fetchAll(venues, period) {
-  if (!venues.length) throw new Refusal(404, "location_not_found", "You have no access to the figures of a location.");
+  if (!venues.length) throw new Refusal(404, "location_not_found", "You have no access to the figures of any location.");
   // The query requires one location, although it is for all of them.
   const query = { locationId: venues[0].locationId, locationMode: "all", period };
   const isCompared = period === "today" && venues.length <= COMPARED_MAX;

@@ -1,7 +1,8 @@
 """Converts sales and refunds to rows.
 
-A row of a sale or refund has the values of all columns except the position, in the order of the
-columns. Rows of lines and payments begin with the position of their sale or refund.
+A row of a sale or refund has the values of all columns except ``position``, the primary key, in the
+order of the columns. Rows of lines and payments begin with the ``position`` of their sale or
+refund.
 """
 
 import json

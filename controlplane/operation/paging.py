@@ -1,4 +1,4 @@
-"""Reads pages of rows. The cursor of the next page names the last row of a page."""
+"""Reads pages of rows. The cursor of a page names the last row of the page before."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

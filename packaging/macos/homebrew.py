@@ -103,7 +103,7 @@ def formula(version: str, wheel: Path, url: str) -> str:
         # The project has no web page of its own, so the homepage is the folder of the wheel.
         homepage=url.rpartition("/")[0], url=url, version=version, python=PYTHON, wheel=wheel.name,
         sha256=hashlib.sha256(wheel.read_bytes()).hexdigest(),
-        # A backslash is special in Ruby's text, too.
+        # In the Ruby heredoc, two backslashes stand for one backslash.
         requirements="\n".join(" " * 6 + line.replace("\\", "\\\\") for line in lines),
     )  # fmt: skip
 

@@ -84,7 +84,7 @@ def _differences(name: str, bill: Bill, files: Contents) -> list[str]:
     ]
     lines += [f"{name}: does not list {path}" for path in actual_digests.keys() - listed_digests]
     lines += [
-        f"{name}: lists a different {path}"
+        f"{name}: lists {path} with a different hash"
         for path in listed_digests.keys() & actual_digests
         if listed_digests[path] != actual_digests[path]
     ]

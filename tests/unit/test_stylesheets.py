@@ -22,7 +22,7 @@ COLORS: Final = re.compile(r"color|background|opacity|filter|text-shadow|mix-ble
 
 
 def declarations(file: Path, query: str) -> list[tuple[str, str]]:
-    """Return selector and property of each declaration in media queries that contain the text."""
+    """Return selector and property of each declaration in media queries that contain ``query``."""
     return [
         (selector.strip(), declaration.partition(":")[0].strip())
         for media, rules in MEDIA.findall(file.read_text(encoding="utf-8"))

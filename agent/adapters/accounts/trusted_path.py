@@ -42,7 +42,8 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     be read.
     """
     trusted_owners = {*owners, *ids_of_unmapped_users()}
-    previous = None  # checked when the next step is known, because stricter rules apply to the last
+    # A step is checked when the next step is known, because stricter rules apply to the last step.
+    previous = None
     for step, status in _steps_to(path):
         if previous is not None and (weakness := _check(*previous, trusted_owners, is_last=False)):
             return weakness

@@ -105,7 +105,7 @@ class Database:
         self._busy_timeout_s = busy_timeout_s
         self._state = state
         self.on_row_quarantined: Callable[[], None] = lambda: None
-        """Called after an unreadable row was quarantined."""
+        """Called after rows were quarantined."""
         self.was_quarantined = False
         try:
             state.require_own(*FILES)
@@ -113,7 +113,9 @@ class Database:
         except NewerDatabase as error:
             if not replace_newer:
                 raise
-            log.error("%s; it is quarantined, because the newer version was rolled back", error)
+            log.error(
+                "%s; the file is quarantined, because the newer version was rolled back", error
+            )
             self._connection = self._replace_file()
             self.was_quarantined = True
         except OSError as error:

@@ -27,10 +27,10 @@ class BindingStatus(Model):
 class DaemonStatus(Model):
     """The content of `status.json`. Timestamps are ISO 8601 in UTC.
 
-    ``last_contact_at`` is the time of the last successful call to the service. ``delivery`` is how
-    the last call for commands received them. It is None before the first call, if the last call
-    failed, and if the binding was lost. ``activity`` is a short text, such as ``collecting
-    network``. ``counters`` has numbers by name, such as ``commands_received``,
+    ``last_contact_at`` is the time of the last successful call to the service. ``delivery`` states
+    whether the last call for commands was a stream or a poll. It is None before the first call, if
+    the last call failed, and if the binding was lost. ``activity`` is a short text, such as
+    ``collecting network``. ``counters`` has numbers by name, such as ``commands_received``,
     ``requests_expired`` and ``reports_dropped``.
     """
 

@@ -53,7 +53,7 @@ class Registry:
 
     def maker_of(self, mac: bytes) -> str:
         """Return the maker for a MAC address of 6 bytes; "" if the registry has none."""
-        # The highest record that a block with the address can have.
+        # No block that contains the address has a higher record than this one.
         highest_record = mac[:4] + bytes([mac[4] | 0x0F])
         count = bisect_right(range(self._count), highest_record, key=lambda n: self._record(n)[0])
         if not count:

@@ -39,7 +39,8 @@ class HostRow:
 
     Args:
         name: The announced name, or else the host name. A watched device has its configured name.
-            This machine has its host name, or else its install id if this is a name.
+            This machine has its host name, or else its install id, unless the install id was
+            generated.
         maker: The maker that the IEEE's registry names for the MAC address, or `RANDOM_ADDRESS`.
         interface: The interface of this machine at which the host was discovered; "" if unknown.
         printers: Names of the printers that are matched to this host, and of the printers without a

@@ -42,7 +42,7 @@ def network_view(
 
 def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
     if not rows:
-        return  # the verdict already reports that there are no printers
+        return  # the headline already reports that there are no printers
     yield title("Printers", len(rows))
     yield columns(map(_printer, rows), first_width=11)
 

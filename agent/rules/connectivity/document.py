@@ -13,9 +13,9 @@ def record_document(
 ) -> dict[str, Any]:
     """Return the record as plain values.
 
-    ``until`` is the time of the document. A record that begins at this time has no beginning in the
-    document yet. ``is_enabled`` states whether the recorder is enabled; None if the configuration
-    is unknown.
+    ``until`` is the time of the document. If the record does not begin before ``until``, nothing
+    was recorded, and ``since`` is None in the document. ``is_enabled`` states whether the recorder
+    is enabled; None if the configuration is unknown.
     """
     since = None if history.since >= until else history.since
     return {

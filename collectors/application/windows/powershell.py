@@ -1,4 +1,4 @@
-"""The PowerShell scripts for Windows. Each section of a script is the result of one query.
+"""The PowerShell scripts for Windows. Each section of a script runs one query.
 
 A script prints a JSON object. It has ``{"ok": [...]}`` or ``{"error": "..."}`` for each section, so
 an error in one section does not affect the others. The scripts read only the properties that they

@@ -39,8 +39,8 @@ GRANTS_MAX: Final = 50
 TOKENS_MAX: Final = 500
 """Maximum number of access tokens, and of refresh tokens, of one grant.
 
-At the limit, a new token replaces a token of its kind: the one that expires first. Exchanged
-refresh tokens are replaced before unused ones.
+At the limit, a new token replaces the token of the same kind that expires first. But an unused
+refresh token is replaced only if the grant has no exchanged refresh token.
 """
 
 

@@ -214,7 +214,7 @@ COMMANDS: Final = (
             one_of(
                 repeated("--open", "HOURS", 'opening hours, such as "Mon-Fri 08:00-22:00" or'
                          ' "Sat 10:00-02:00"; may be repeated', default=None),
-                flag("--always-open", "the location has no opening hours"),
+                flag("--always-open", "the location is always open, and has no opening hours"),
                 is_required=True,
             ),
             _LOCATION_ID, _ORGANIZATION, DATABASE,

@@ -71,7 +71,7 @@ COMMANDS: Final = (
                    " 400d)", type=duration("d"), default=_DEFAULTS.keep_audit_s),
             option("--offline-after", "N", "number of missed heartbeats after which a device is"
                    " offline, at one heartbeat per minute; a device is never offline before its"
-                   " online window ends (default: the online window)",
+                   " online window ends (default: offline when the online window ends)",
                    type=within(int, 1, 1440)),
             option("--notify-url", "URL", "webhook URL for alert notifications"),
             option("--notify-secret-file", "FILE", "file with the secret that signs alert"

@@ -52,7 +52,7 @@ def list_all(options: argparse.Namespace) -> int:
             raise CommandError("this service does not report the health of devices")
         matching = fleet.healths(client, options.search) if options.search.strip() else None
     if matching is not None:
-        options.search = ""  # the service has applied the search, also to the newest reports
+        options.search = ""  # the service has searched the devices and their newest reports
     devices = [
         ListedDevice(**dict(device), health=(healths or {}).get(device.instance_id))
         for device in Filters(options).apply(devices_of_service)
@@ -183,8 +183,8 @@ def _confirm(client: OperationsClient, body: RevokeRequest) -> None:
     sys.stderr.write(
         f"{name} at {plain(location_of(device))}, {state_of(device)},"
         f" last seen {age(device.last_seen_at)} ago\n"
-        "The requests of the device expire, and its agent stops. The device returns only after a\n"
-        "new enrollment. Its reports are kept.\n"
+        "The requests of the device expire, and its agent collects nothing. The device returns\n"
+        "only after a new enrollment. Its reports are kept.\n"
     )
     confirm(f"Revoke {name}?", is_sure=False)
 

@@ -286,7 +286,7 @@ class Sums:
     def device_keys_at(self, locations: Collection[str]) -> Container[str] | None:
         """Return the row keys of the matching devices at locations, as texts.
 
-        Returns None if `findings_at` selects matching devices only.
+        Returns None if `findings_at` selects only the findings of matching devices.
         """
         if self.are_stored:
             return None
@@ -327,7 +327,7 @@ class Sums:
         """Select the findings at the selected locations, one for each device and rule."""
         query = select(*columns).where(
             self.context.visible(DeviceFinding),
-            # A new finding is in a recent report.
+            # A new finding is always in a recent report, so `_is_new` needs no condition for that.
             self._is_new if is_new else DeviceFinding.last_seen >= self.context.now - RECENT,
             _is_first(self.context.now - RECENT),
         )

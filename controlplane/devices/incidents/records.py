@@ -60,7 +60,8 @@ class IncidentRecord(Tolerant):
         device_count: number of devices that took part. With one device, the incident is not shared.
         observer_count: number of devices whose reports cover this time. It includes those that took
             part.
-        loss: what happened to the devices, as a predicate; null if one device took part.
+        loss: what happened to the devices, as the predicate of a sentence, such as "lost their
+            link"; null if one device took part.
         suspect: what is to blame, without a full stop; null if one device took part.
     """
 

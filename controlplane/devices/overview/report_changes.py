@@ -40,7 +40,7 @@ class ReportChangeCache:
         self._lock = threading.Lock()
 
     def of_device(self, context: RequestContext, device: Device) -> tuple[ReportChanges, ...]:
-        """Return the differences of each newest report of the device from the previous report.
+        """Return how the newest report of each kind differs from the previous report of that kind.
 
         Reports that the caller has no access to are not compared. For example, the earlier reports
         of a moved device may belong to a location that the caller has no access to.

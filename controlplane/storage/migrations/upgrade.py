@@ -36,7 +36,7 @@ def upgrade(connection: Connection) -> str | None:
         return old_layout
     if old_layout is not None:
         require_supported(old_layout)
-    # Imported only for an upgrade: the imports take as long as the rest of a command.
+    # Not imported if the layout is the newest: the imports take as long as the rest of a command.
     from alembic import command
     from alembic.config import Config
 

@@ -30,7 +30,8 @@ class Consent:
 
     Attributes:
         host: host to which the reply is sent, or None for a program on the user's machine.
-        form_source: target of the reply, as a source of the Content Security Policy.
+        form_source: expression with which the Content Security Policy of the page permits the
+            browser to send the reply to the client.
         chosen: id of the organization that is selected when the page opens.
         query: parameters of the client's request.
         proof: binds the form to the session and to ``query``.

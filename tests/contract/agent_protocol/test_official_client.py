@@ -26,7 +26,8 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 # The mode selects the version of the protocol. "legacy" uses the `initialize` handshake of earlier
-# versions. "auto" uses the newest version that the service offers. A date is exactly that version.
+# versions. "auto" uses the newest version that the service offers. A date selects the version with
+# exactly this date.
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 async def test_the_official_client_lists_and_calls_all_seven_tools(
     served: ServedApp, mode: str

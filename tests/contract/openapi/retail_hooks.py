@@ -1,9 +1,9 @@
 """Hooks of schemathesis for the retail API.
 
 They insert existing ids, and permit refusals that no schema can describe. The process of
-schemathesis loads this module. Three of four generated calls that fit the document get existing
-ids, cursors and secrets. The hooks write the operations and the statuses of their replies to the
-file that the environment variable ``SCHEMATHESIS_SEEN`` names.
+schemathesis loads this module. Of the generated calls that are valid according to the OpenAPI
+document, three of four get existing ids, cursors and secrets. The hooks write the operations and
+the statuses of their replies to the file that the environment variable ``SCHEMATHESIS_SEEN`` names.
 """
 
 import atexit

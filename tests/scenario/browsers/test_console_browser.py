@@ -362,7 +362,7 @@ def format_amount(cents: int, currency: str) -> str:
 
 def test_without_a_merchant_there_is_no_link_to_figures(figures: dict[str, Any]) -> None:
     assert figures["is figures link hidden"] is True
-    assert figures["text without access"] == "You have no access to the figures of a location."
+    assert figures["text without access"] == "You have no access to the figures of any location."
 
 
 def test_each_location_is_listed_with_today_beside_yesterday(figures: dict[str, Any]) -> None:

@@ -2,7 +2,8 @@
 
     python -m tests.scenario.connectivity.inside PID RESOLV_CONF MODULE [ARGUMENT ...]
 
-Unlike nsenter(1), this also works in a fork of a process that has imported the module already.
+Unlike nsenter(1), this starts no new program. It can therefore also run in a forked process that
+has already imported MODULE.
 """
 
 import ctypes

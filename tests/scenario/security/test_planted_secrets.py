@@ -253,5 +253,5 @@ async def test_search_detects_the_secrets_without_redaction(
     assert set(SECRETS) - detected_names <= {
         "argument",
         "proxy of the environment, decoded",
-        "variable",  # a child inherits only named variables
+        "variable",  # a child inherits only the variables of a fixed list
     }

@@ -146,7 +146,7 @@ def _request(command: int) -> bytes:
 
 
 def _attributes(body: bytes, command: int) -> dict[int, bytes]:
-    """Return the attributes of a generic netlink message, or {} if it is not a ``command``."""
+    """Return the attributes of a generic netlink message, or {} if it has another command."""
     if len(body) < _GENERIC_HEADER.size or body[0] != command:
         return {}
     return parse_attributes(body[_GENERIC_HEADER.size :])

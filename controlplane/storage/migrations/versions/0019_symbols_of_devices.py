@@ -1,8 +1,9 @@
-"""Moves ``symbols`` (one character for each subject of a device) to the table ``devices``.
+"""Moves ``symbols`` to the table ``devices``.
 
-To count findings, devices are filtered by these characters, and also by state and search text,
-which are columns of ``devices``. After the move, this needs no join. The new index has all columns
-by which devices are then grouped, filtered and searched. It replaces the dropped one.
+``symbols`` has one character for each subject of a device (see 0018_symbols.py). To count findings,
+devices are filtered by these characters, and also by state and search text, which are columns of
+``devices``. After the move, this needs no join. The new index has all columns by which devices are
+then grouped, filtered and searched. It replaces the dropped one.
 """
 
 import sqlalchemy as sa

@@ -27,7 +27,8 @@ EMAIL: Final = "owner@example.com"
 PASSWORD: Final = "correct horse battery staple"
 ADDRESS: Final = "192.0.2.1"
 EVERY_S: Final = 2.0
-"""Interval of the user's sign-ins. It is below the limit for one network."""
+"""Interval of the user's sign-ins. It is long enough that the limit for one network permits all of
+them."""
 
 
 def measure_during_sign_ins(databases: list[str]) -> Iterator[str]:

@@ -83,8 +83,8 @@ async def test_an_attempt_without_an_entry_does_not_reveal_whether_the_account_e
     proxied: RunningService,
 ) -> None:
     """Each attempt causes the same SQL statements. It makes no difference whether the account
-    exists, or whether the attempt gets an entry. An entry that must not remain is added and deleted
-    again.
+    exists, or whether the attempt gets an entry. For an attempt above the limit, an entry is added
+    and deleted again.
     """
     make_user(proxied)
     strangers = Strangers(proxied)

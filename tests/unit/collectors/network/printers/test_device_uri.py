@@ -105,8 +105,8 @@ def test_implicit_class_has_a_dns_sd_name():
     assert (device.kind, device.dns_sd_name) == ("dns-sd", "Brother_HL")
 
 
-# The forms of device URIs by kind. CUPS, the backends in Debian's packages and the backends in
-# makers' drivers define them, according to their documentation or source code.
+# The forms of device URIs by kind. They are from the documentation or source code of the backends
+# of CUPS, of Debian's packages, and of makers' drivers.
 PUBLISHED_URIS = {
     "network": (
         "http://192.168.1.50:631/ipp/print",

@@ -1,5 +1,5 @@
-"""Tests reading the printers on USB and serial ports from a simulated sysfs, the addresses of
-configured printers, and the resolution of host names.
+"""Tests of printers on USB and serial ports (in a simulated sysfs), of the addresses of configured
+printers, and of the resolution of host names.
 """
 
 import threading

@@ -200,7 +200,7 @@ def test_a_custom_claim_that_only_refers_to_the_groups_is_refused() -> None:
 async def test_a_refreshed_answer_without_groups_ends_only_the_session(
     service: RunningService, provider: ProviderProcess
 ) -> None:
-    """OpenID Connect Core, 12.2: a refreshed answer need not have an ID token."""
+    """The reply to a refresh need not contain an ID token (OpenID Connect Core, 12.2)."""
     provider.control(userinfo={"groups": None})
     await sign_in(service)
     await run_checks(service, LIMIT_S)

@@ -20,7 +20,7 @@ URL = "http://tracker.invalid/hook"
 
 
 class Webhook:
-    """A webhook that returns the given answers in order, then the last answer for each request.
+    """A webhook that returns the given answers in order, and then repeats the last answer.
 
     ``headers`` are the headers of each reply.
     """
