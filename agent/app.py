@@ -139,7 +139,7 @@ class App:
             self.health.set("state-quarantined", f"see {state.quarantine_path}")
 
     def _quarantine_journal(self) -> None:
-        """Quarantine the journal, because it belongs to another device or service."""
+        """Quarantine the database, because it belongs to another device or service."""
         unsent = quarantine_database(self._runtime.state)
         if unsent:
             where = self._runtime.state.quarantine_path

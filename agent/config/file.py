@@ -201,7 +201,8 @@ def _overrides(
 def _value_of(model: type[Section], section: str, key: str, text: str) -> Any:
     """Parse the text of a variable as TOML.
 
-    Returns the text unchanged if the value of the key is a string, or if the text is not TOML.
+    Returns the text unchanged if the model requires a string for the key, or if the text is not
+    TOML.
     """
     table = sections_of(model).get(section)
     field = None if table is None else table.model_fields.get(key)

@@ -46,7 +46,8 @@ def secrets_in_configuration(text: str) -> Iterator[str]:
     """Yield the secrets in the text of a file: values of secret keys, and credentials in URLs."""
     yield from (value for value in named_values_in(text) if len(value) >= SHORTEST_VALUE)
     for line in text.split("\n"):
-        # If a URL starts before the last "@", user and password are between the two.
+        # If a URL starts before the last "@", the text from the start of the URL to this "@"
+        # contains the user and the password.
         before, at, host = line.rpartition("@")
         if at and (match := _PROXY.fullmatch(before) or _URL.search(before)):
             yield from userinfo_of(f"{match[2].lstrip(_BLANKS_AND_QUOTES)}@{host}")

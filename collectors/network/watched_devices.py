@@ -34,9 +34,9 @@ def unconfirmed_addresses(
 ) -> frozenset[str]:
     """Return the addresses at which devices may be and which the scan did not confirm.
 
-    These are the known addresses of the devices, and the older entries of the neighbour table that
-    have the MAC of a device. If the scan did not confirm the MAC of every device, all older entries
-    are included, because a device may have taken one of their addresses.
+    These are the known addresses of the devices, and the addresses that the neighbour table lists
+    with the MAC of a device. If the scan did not confirm the MAC of every device, all unconfirmed
+    addresses of the neighbour table are included, because a device may have taken one of them.
     """
     excluded = parse_networks(exclude)
     links = [network_of(a) for i in local.in_use for a in i.interface.addresses]

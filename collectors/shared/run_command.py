@@ -163,8 +163,8 @@ def _read_errors(stream: IO[bytes], error: bytearray) -> None:
 def _wait_for_data(streams: Iterable[IO[bytes]], deadline_s: float) -> list[IO[bytes]]:
     """Wait until streams have data or have ended, and return them. Return [] at the deadline.
 
-    On Windows a pipe cannot be waited for, so this returns the only stream at once. There the read
-    ends at the latest when the timer of `output_of` kills the program.
+    On Windows a pipe cannot be waited for, so this function returns the only stream at once. The
+    caller's read then waits for the data, at most until the timer of `output_of` kills the program.
     """
     by_number = {stream.fileno(): stream for stream in streams}
     if sys.platform == "win32":

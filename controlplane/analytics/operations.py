@@ -1,4 +1,4 @@
-"""The current operations: dashboard, financial summary and financial pulse."""
+"""The operations that are not deprecated: dashboard, financial summary and financial pulse."""
 
 from controlplane.analytics import messages, parts
 from controlplane.analytics.pulse_facts import pulse_facts

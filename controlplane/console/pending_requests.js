@@ -8,7 +8,7 @@ const DEVICES_MAX = 500;
 const KINDS = ["network", "application"];
 export const isOnline = (row) => row.state === "online";
 
-// If the capabilities of a device contain none of the kinds, the service requests every kind from it.
+// If the capabilities of a device contain none of the kinds, the service accepts requests of every kind.
 export const isSupported = (kind, { capabilities }) => capabilities.includes(kind) || !KINDS.some((each) => capabilities.includes(each));
 
 // For the list of devices: summarizes the pending requests of a device that has no open request.

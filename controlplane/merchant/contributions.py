@@ -22,7 +22,7 @@ from controlplane.storage.merchant.rollup_tables import (
 )
 
 SPAN_DAYS: Final = 8
-"""Number of days in a row of `ItemSpanRollup`."""
+"""Number of days that one row of `ItemSpanRollup` covers."""
 NO_SNAPSHOT: Final = 0
 NO_METHOD: Final = 0
 NO_UNIT: Final = ""

@@ -21,8 +21,8 @@ class Content:
     """A table, and how its rows refer to the organization and to other tables.
 
     Args:
-        references: The names of the columns that contain the position of a row, each with the table
-            of that row.
+        references: The names of the columns that refer to a row of another table by its primary key
+            ``position``, each with that table.
         owner: How to find the organization of a row if this table has no column for it. The values
             are the `Content` of the parent table, the column of this table that refers to a row of
             the parent table, and the column of the parent table that contains the same value.

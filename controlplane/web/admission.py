@@ -132,8 +132,8 @@ async def admit(
     """Return the caller of a request.
 
     Args:
-        writes: whether the operation changes anything. A caller without write access is then
-            refused, except a session if ``requires_session`` or ``checks_role`` is set.
+        writes: whether the operation changes anything. If it does, a caller without write access is
+            refused. A session is not refused if ``requires_session`` or ``checks_role`` is set.
         requires_session: whether the operation requires a signed-in user, of any role.
         checks_role: whether the operation itself checks the role of a signed-in user.
         has_body: whether the operation takes a JSON body.

@@ -41,6 +41,7 @@ def differences(directory: Path, signers: Path, checkout: Path) -> list[str]:
     if tagged_source.commit != source.commit:
         lines.append(
             f"{source.tag}: in this clone, the tag names the commit {tagged_source.commit}"
+            " and not the commit of the release"
         )
     lines += differences_from_source(directory, source)
     metadata = {SUMS, SIGNATURE, PROVENANCE, NOTES}

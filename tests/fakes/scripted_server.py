@@ -66,7 +66,7 @@ class ScriptedServer:
 
 
 def head(status: int, headers: Mapping[str, str]) -> bytes:
-    """Return a status line and headers. The connection closes after the answer."""
+    """Return a status line and headers, with ``Connection: close`` as the first header."""
     reason = HTTPStatus(status).phrase
     lines = [f"HTTP/1.1 {status} {reason}", "Connection: close"]
     lines += [f"{name}: {value}" for name, value in headers.items()]

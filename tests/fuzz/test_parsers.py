@@ -25,7 +25,7 @@ def feed(target: Target, data: bytes) -> None:
 
 @st.composite
 def _spoiled(draw: st.DrawFn, seeds: tuple[bytes, ...]) -> bytes:
-    """Draw a seed with changed, removed, repeated or inserted bytes: almost valid input."""
+    """Draw a seed with changed, removed or inserted bytes: almost valid input."""
     data = bytearray(draw(st.sampled_from(seeds)))
     for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, len(data)))

@@ -67,7 +67,7 @@ class LinkEvents:
         self._coalescer.close()
 
     def _readable(self) -> None:
-        """Discard the messages, because the tables are read anew.
+        """Discard the messages: after a change, all links, addresses and routes are read again.
 
         An error also counts as a change: ENOBUFS means that the kernel discarded messages.
         """

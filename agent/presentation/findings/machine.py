@@ -19,8 +19,8 @@ CLOCK_OFF_MS: Final = 1000
 UPTIME_DAYS: Final = 120
 RECENT_START_DAYS: Final = 7
 HOT_CELSIUS, HOT_BELOW_LIMIT = 85, 15
-"""A sensor is hot at `HOT_CELSIUS` or, if that is higher, at `HOT_BELOW_LIMIT` °C below its limit.
-At its limit, a sensor is always hot."""
+"""A sensor is hot at or above the higher of two temperatures: `HOT_CELSIUS`, and `HOT_BELOW_LIMIT`
+°C below its limit. At its limit, a sensor is always hot."""
 BATTERY_LOW, BATTERY_WORN, DEVICE_BATTERY_LOW = 0.2, 0.5, 0.15
 
 _DAY_S: Final = 86400

@@ -1,4 +1,4 @@
-"""The services of a host with descriptions: ``prints by IPP (631)`` for ``_ipp._tcp`` on 631."""
+"""Describes the services of a host: ``prints by IPP (631)`` for ``_ipp._tcp`` on port 631."""
 
 import re
 from collections.abc import Iterable, Mapping

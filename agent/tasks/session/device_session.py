@@ -75,7 +75,8 @@ class DeviceSession:
     async def wait_for_recheck_request(self) -> None:
         """Return when a recheck is requested. Call this at first, and again after each recheck.
 
-        If no recheck was requested during the last one, every pending `recheck_binding` returns.
+        If no recheck was requested while the last recheck ran, every pending `recheck_binding`
+        returns.
         """
         if not self._needs_recheck.is_set():
             self.note_rechecked()

@@ -83,8 +83,8 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
         # A UUID and a serial number together count like a host name.
         names[address] |= {f"{uuid} {n}" for uuid in device.uuids for n in device.serials}
         if ":" in address:
-            # A service with an IPv4 address is not listed at its IPv6 addresses, so `_names` has
-            # not returned its host name for them.
+            # A service with an IPv4 address is not listed at its IPv6 addresses, so `_names` does
+            # not return the host name of the service for an IPv6 address.
             names[address] |= {name.lower() for name in device.hostnames}
     first = _first_addresses(by_address, names)
     owners = _owners(by_address, names, first)
@@ -241,7 +241,7 @@ def _names(observed: Observations) -> defaultdict[str, set[str]]:
 def _first_addresses(
     by_address: dict[str, Device], names: Mapping[str, Collection[str]]
 ) -> dict[str, str]:
-    """Map each IPv4 address of a device with several of them to the device's first address."""
+    """If a device has several IPv4 addresses, map each of these addresses to the first one."""
     of_name: dict[str, list[str]] = defaultdict(list)
     for address in by_address:
         for name in names[address] if ":" not in address else ():

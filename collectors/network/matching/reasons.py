@@ -1,4 +1,4 @@
-"""Formats the sentences of a report about printers: what was found, and what to do about it."""
+"""Formats parts of the sentences about printers in a report: printer states and lists of names."""
 
 import re
 from collections.abc import Iterable, Sequence

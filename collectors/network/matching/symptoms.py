@@ -71,7 +71,8 @@ class Symptoms:
     printer has moved, ``old_address_state`` describes what is now at its old address, and
     ``set_up_as`` are the names of the printers that are set up with its new address.
     ``device_address`` is the address at which the printer was recognised, with the evidence:
-    ``192.168.1.61 (same MAC)``. It is "" if this is the announced address.
+    ``192.168.1.61 (same MAC)``. It is "" if an unusable service with the printer's name is
+    announced at an address of the same device.
     ``out_of_reach`` is the reason why this machine cannot print to ``address``.
     ``attempts`` are the results of all connections to the printer's port, oldest first.
     ``is_answering``: some port of the address accepts or refuses connections.

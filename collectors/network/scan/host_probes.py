@@ -4,7 +4,7 @@ At most eight connections are open at once, and only one of them to a print port
 receipt printers accept one connection at a time. A port that does not answer is tried once more
 with a second socket, because the kernel would repeat a lost SYN only after one second. If other
 ports of the host answer, a silent port gets a last try one second later. If only few ports are
-silent, each of them that is not a print port also gets a try before its last one.
+silent, those that are not print ports get one more try before the last try.
 
 No I/O: callers pass ``now``, in seconds of a monotonic clock.
 """
@@ -144,7 +144,7 @@ class HostProbes:
 
     @property
     def next_due(self) -> float | None:
-        """The next time at which a try times out or the pause before a print port ends."""
+        """The next time at which a try times out or a print port may be tried again."""
         timestamps = [probe.due for probe in self._in_flight.values()]
         if not self._is_print_port_in_flight():
             printing = self._next_print_ports()

@@ -123,9 +123,9 @@ def scan(
 def merge(first: ScanResult, second: ScanResult, tried: Sequence[Target] = ()) -> ScanResult:
     """Join two scans. The second scan tried further ports, or ports of the first scan again.
 
-    ``tried`` are the targets of the second scan, each with its own ports. If the first scan lists
-    the host of a target, the target's ports get the state "no-answer", unless one of the scans
-    reached them.
+    ``tried`` are the targets of the second scan, each with its own ports. If the second scan
+    succeeded and the first scan lists the host of a target, the target's ports get the state
+    "no-answer", unless they accepted or refused a connection in one of the scans.
     """
     hosts = {host.address: host for host in first.hosts}
     if second.state.state == "succeeded":
@@ -213,11 +213,11 @@ def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
 def with_neighbour_table(
     result: ScanResult, targets: Sequence[Target], entries: Sequence[LinkNeighbour]
 ) -> ScanResult:
-    """Add ARP entries of the hosts to which the scan connected without neighbour events.
+    """Add the MACs of ``entries`` to the hosts, and add hosts that answered only ARP.
 
-    ``entries`` is the neighbour table, or the answers of `resolve_targets`. They add the MACs of
-    hosts, and hosts that answered only ARP. Only targets on this machine's own links can have an
-    entry.
+    ``entries`` is the neighbour table, or the answers of `resolve_targets`. Only the entries of
+    "routed" targets on this machine's own links are used: the scan connects to these targets
+    without neighbour events.
     """
     on_link = {t.address: t for t in targets if t.way == "routed" and t.interface_name}
     by_address = {n.address: n for n in entries if n.mac_address and n.address in on_link}

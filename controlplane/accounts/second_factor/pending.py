@@ -54,8 +54,8 @@ def find(
 ) -> tuple[PendingSignIn, User] | None:
     """Return the pending sign-in of a token, and its user. Return None if it is not valid.
 
-    A pending sign-in is not valid after a change of the user's password. ``lock`` is whether the
-    row of the user is locked.
+    A pending sign-in is not valid after a change of the user's password. With ``lock``, the row of
+    the user is locked until the transaction ends.
     """
     if token is None:
         return None

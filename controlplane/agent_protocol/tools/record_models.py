@@ -16,8 +16,8 @@ from controlplane.figures.records import Cents, PaymentType
 RECORDS_MAX: Final = 100
 LIMIT_DEFAULT: Final = 20
 REPORTS_WITH_FINDINGS_MAX: Final = 5
-"""A page of deviceReports with more reports has no findings, because parsing all the reports would
-take too long.
+"""Maximum number of reports on a page of deviceReports with findings. A page with more reports has
+no findings, because parsing all the reports would take too long.
 """
 
 Dataset = Literal[

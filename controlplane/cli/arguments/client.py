@@ -71,7 +71,7 @@ _PRINTER_FILTERS: Final = _filters(
 
 def _connection(name: str, key: str, variable: str) -> Group:
     url = f"address of the service (default: $VENUE_CONTROL_URL, or {DEFAULT_URL})"
-    file = option(name, "FILE", f"file with the {key} (default: ${variable})")
+    file = option(name, "FILE", f"file with the {key} (default: the key in ${variable})")
     return Group((option("--base-url", "URL", url), file), "the service")
 
 
@@ -260,7 +260,7 @@ COMMANDS: Final = (
             option("--to", "DATE", "last day, included", dest="last", type=full_date),
             repeated("--location", "ID", "id of a location; may be repeated (default: all locations"
                      " together)"),
-            flag("--all", "show all locations together, by currency"),
+            flag("--all", "with --location: show all locations together, not only this one"),
             flag("--json", "print the financial summary as JSON"),
             _SERVICE,
         ),

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from controlplane.storage.report_tables import FindingSubject
 
 CODE_BEFORE_FIRST: Final = ord(" ")
-"""The code point before that of the first symbol, because subjects are numbered from 1. The symbols
-of the first 94 subjects are ASCII characters, which need the least storage."""
+"""The code point of a symbol is this number plus the number of its subject, which is at least 1.
+The symbols of the first 94 subjects are ASCII characters, which need the least storage."""
 
 
 def symbol_of(number: int) -> str:

@@ -40,7 +40,8 @@ class Snapshot:
 
     Attributes:
         rows: rows of devices by row key (``Device.position``).
-        callers: callers by the id of their credential. A missing credential is no longer valid.
+        callers: callers by the id of their credential. A credential without a caller in this
+            mapping is no longer valid.
     """
 
     rows: Mapping[int, EncodedRow]

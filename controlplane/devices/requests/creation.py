@@ -29,7 +29,10 @@ def add_request(
     now: datetime,
     settings: Settings,
 ) -> Request:
-    """Add a request for a locked device. Raises a refusal if the device cannot get the request."""
+    """Add a request for a device. Raises a refusal if the device cannot get the request.
+
+    The row of the device must be locked.
+    """
     refuse_impossible_request(device, kind)
     expire_due(session, now, device.instance_id)
     _refuse_too_many(session, device, settings.open_requests_max)

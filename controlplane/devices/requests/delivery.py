@@ -88,7 +88,8 @@ def _read_waiting(
     limit = COMMANDS_MAX * len(valid_callers)
     query = _select_waiting([caller.key_id for caller in valid_callers], now)
     if len(valid_callers) == 1:
-        # Commands that the key has no access to do not use up its limit.
+        # The query leaves out the commands that the key may not see, so they do not count towards
+        # the limit of the key.
         return session.execute(query.where(valid_callers[0].visible(Device)).limit(limit)).all()
     rows = session.execute(query.limit(limit)).all()
     if len(rows) < limit:

@@ -43,8 +43,9 @@ def create_request(member: Member) -> bytes:
 
 
 def submit_report(member: Member, payload: dict[str, Any]) -> bytes:
-    """Return the submission of a network report without a request, with a new report id.
+    """Return the HTTP request that submits a network report with a new report id.
 
+    The report is not the result of a request of the service.
     ``payload`` is the decoded JSON of the report.
     """
     report_id = str(uuid.uuid4())

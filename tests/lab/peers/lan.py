@@ -141,7 +141,11 @@ class PeerLan:
                 peer.uuid = _wait(lambda peer=peer: self._read_uuid(client, peer, test), peer.name)  # type: ignore[misc]
 
     def start_spooler(self, peer: Peer, listen: str = "") -> Spooler:
-        """Start cupsd on a peer. ``listen`` is an address for other hosts; the default is none."""
+        """Start cupsd on a peer.
+
+        ``listen`` is an address and port at which other hosts can reach cupsd. By default, cupsd
+        listens only on its socket.
+        """
         spooler = Spooler(self.directory / f"cups-{peer.name}")
         command = spooler.set_up(listen=listen)
         peer.process = self._start(peer, [*command], spooler.directory)

@@ -1,4 +1,4 @@
-"""Runs `make soak` with a few kills. The faults of the network and the checks are the same."""
+"""Runs the test of `make soak` with fewer kills, but with the same network faults and checks."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ HEADERS: Final = {
     ),
     "date": (
         "its difference to the clock of this machine decides whether a request has expired. The"
-        " clock is not set"
+        " agent does not change the clock"
     ),
     "location": "text in an error message. Redirects are not followed",
     "retry-after": "with 429 and 503: how long this operation waits (limits below)",

@@ -1,4 +1,4 @@
-"""Tests of the hours of a record as rows of days, also on days with 23 or 25 hours."""
+"""Tests that each day of a record gets one row of hours, also a day with 23 or 25 hours."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

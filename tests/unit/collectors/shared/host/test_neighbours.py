@@ -144,7 +144,7 @@ def test_all_addresses_parsed_from_any_text_are_valid(text: str) -> None:
             ipaddress.ip_address(entry.address)
 
 
-# Rows of a MIB_IPNET_TABLE2 with any address, MAC and state. The last family is unknown.
+# Rows of a MIB_IPNET_TABLE2 with any address, MAC and state. The address family 99 is unknown.
 ROWS = st.builds(
     lambda family, data, state: struct.pack("<H74sI8x", family, data, state),
     st.sampled_from((2, 23, 99)),

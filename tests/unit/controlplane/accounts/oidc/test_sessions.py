@@ -25,7 +25,7 @@ NEW_KEY = {"name": "till", "canWrite": True, "locations": []}
 
 
 async def run_checks(service: RunningService, seconds: float) -> None:
-    """Let the background task run for this time of the service's clock."""
+    """Advance the clock by ``seconds``, and check sessions as often as the background task does."""
     for _ in range(int(seconds / CHECK_INTERVAL_S)):
         service.clock.advance(CHECK_INTERVAL_S)
         await check_sessions(service.core)

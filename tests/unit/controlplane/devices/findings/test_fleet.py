@@ -105,7 +105,7 @@ def context_of(session: Session, now: datetime, locations: tuple[str, ...] = ())
 
 
 def check_rows(session: Session, oracle: Oracle) -> None:
-    """Check each stored row: its beginning, its newest report and its location."""
+    """Check each stored finding: since when it exists, its newest report, and its location."""
     devices_by_position = {each.position: each for each in oracle.bound_devices()}
     rows = session.scalars(select(DeviceFinding)).all()
     stored = {(row.device, row.kind, row.rule) for row in rows}
