@@ -107,7 +107,7 @@ bench-network: $(STAMP) ## compare the network report with nmap, on simulated LA
 	@$(BIN)/python -m tests.bench.network $(ARGS)
 
 .PHONY: bench-findings
-bench-findings: $(STAMP) ## measure the lists of findings with 50,000 devices and 500,000 findings (16 minutes)
+bench-findings: $(STAMP) ## measure the lists of findings with 50,000 devices and 500,000 findings (ten minutes)
 	@$(BIN)/python -m tests.bench.console.findings
 
 .PHONY: bench-console
