@@ -9,7 +9,7 @@
    connect again to print ports that refused the connection or did not answer.
 
 If the job is for printers only, the printers are read first, and only their addresses are scanned.
-Then mDNS is browsed only if the address of a printer must be resolved by mDNS.
+Such a job browses mDNS only if the address of a printer must be resolved by mDNS.
 
 Only the calling thread stores results. After each step, it sends all facts so far. If a source
 fails, only its own facts are missing.
@@ -83,7 +83,7 @@ _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
 _SHORT_POLL_S = 0.01
 _IPP_QUERIES_WAIT_S = 1.0
-"""How long a job for printers only waits at most before it scans (`_wait_for_ipp_queries`)."""
+"""The longest wait before the scan if the job is for printers only (`_wait_for_ipp_queries`)."""
 _ONLY_PRINTERS = "only the printers of this machine were checked"
 _QUERIES_DISABLED = "open ports and host names were not queried: the configuration disables this"
 _NOTHING_TO_SCAN = "there is no private network to scan"
@@ -205,9 +205,10 @@ class _Collection:
     def _wait_for_ipp_queries(
         self, discoveries: Discoveries, queries: "Future[Enrichment]"
     ) -> None:
-        """Wait until the query thread can use the scan's connection to query an open IPP port.
+        """Wait until the query thread is ready for the IPP ports that the scan will find open.
 
-        If the scan starts earlier, the query needs a second connection, after a pause of a second.
+        A query of an IPP port then uses the connection that the scan has opened. If the scan starts
+        earlier, the query needs a second connection, after a pause of a second.
         """
         ends_s = time.monotonic() + _IPP_QUERIES_WAIT_S
         while not (discoveries.queries_ipp_at_once or queries.done() or self._is_over()):

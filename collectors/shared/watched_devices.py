@@ -30,8 +30,9 @@ _LOCAL_BIT: Final = 0x02
 class Expectation:
     """What is known about a device: its configuration, and what earlier reports have learned.
 
-    ``is_mac_learned``: no MAC is configured, so ``mac_address`` is None, or a MAC that an earlier
-    report has learned from ARP. A learned MAC can be that of a repeater instead of the device's.
+    ``is_mac_learned``: no MAC is configured. ``mac_address`` is then the MAC that an earlier report
+    has learned from ARP, or None if there is no such MAC. A learned MAC can be that of a repeater
+    instead of the device's.
     """
 
     device: WatchedDevice

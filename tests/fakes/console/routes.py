@@ -1,5 +1,5 @@
-"""The routes of alerts, with the keyboard only: Ada adds, tests, changes and removes one of each
-kind.
+"""The routes of alerts: using only the keyboard, Ada adds, tests, changes and removes one route of
+each kind.
 """
 
 import json

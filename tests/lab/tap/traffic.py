@@ -1,7 +1,7 @@
 """Records the traffic to a simulated LAN: packets by kind of device and protocol, and requests.
 
 If the environment variable ``HARM_RECORD`` names a directory, each simulated LAN writes its record
-there (`make harm-record`). Without the variable, the LAN still checks that no request is forbidden.
+there (`make harm-record`). With or without the variable, forbidden traffic fails the test.
 """
 
 import json

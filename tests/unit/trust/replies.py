@@ -1,7 +1,8 @@
 """What each field of the service's replies can cause on a device.
 
-The accepted values come from the models of the agent. `tests/scenario/trust` checks the columns
-about files and calls with a running daemon.
+`capabilities.py` writes the rows of this module to tables of docs/capabilities.md. The accepted
+values in these tables come from the models of the agent. `tests/scenario/trust` runs a daemon, and
+checks the columns *files* and *calls*.
 """
 
 from collections.abc import Mapping
