@@ -36,8 +36,9 @@ more arrive, the service replies to the requests before them, and then closes th
 client can send the unanswered requests again (RFC 9112, section 9.3.2)."""
 BODY_AWAITED_S = 5
 """How long a request waits for its body before the application handles it. If many clients send
-slow bodies, most of these connections are closed before that, which takes little processor time.
-This applies only to bodies that uvicorn reads before the application asks for them."""
+slow bodies, the limits of `AwaitedConnections` close most of the connections during this wait. This
+saves the processor time for handling their requests. The wait applies only to bodies that uvicorn
+reads before the application asks for them."""
 ADDRESS_MAX: Final = 64
 """Maximum length of an address in ``X-Forwarded-For``. Longer texts are cut off."""
 _SILENT: Final = logging.Logger("silent", logging.CRITICAL)

@@ -1,5 +1,5 @@
-"""Tests of items: each variation and unit is one item, and only the items with the highest net are
-listed.
+"""Tests of items: each combination of variation and unit is one item, and only the items with the
+highest net are listed.
 """
 
 from controlplane.figures.items import ITEMS_MAX, Article, items
