@@ -23,7 +23,7 @@ TARGET: Final = Path(__file__).parent.parent / "agent/presentation/hosts/makers.
 NOT_MAKERS: Final = frozenset({"", "Private", "IEEE Registration Authority"})
 """Owners that are not makers. The registry itself owns blocks that it divides among makers."""
 UNSET: Final = "000000"
-"""A block of Xerox. Its addresses begin with zeros, which devices without an address also send."""
+"""A block of Xerox. Devices without a MAC send addresses that begin with the same zeros."""
 
 _HEX = re.compile(r"[0-9A-F]{6}|[0-9A-F]{7}|[0-9A-F]{9}")
 _LEGAL_FORMS = (

@@ -107,7 +107,10 @@ def ago(text: str | None, now: datetime | None = None) -> str:
 
 
 def format_timestamp(text: str) -> str:
-    """Return an ISO 8601 time as ``2026-11-20 19:04:12 UTC``. Any other text is only made plain."""
+    """Return an ISO 8601 time as ``2026-11-20 19:04:12 UTC``.
+
+    Return any other text as `plain` returns it.
+    """
     timestamp = parse_timestamp(text)
     return plain(text) if timestamp is None else timestamp.strftime("%Y-%m-%d %H:%M:%S UTC")
 

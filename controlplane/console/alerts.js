@@ -174,7 +174,7 @@ function editRoute(route, names, hasMail, hooks) {
     { name: "name", label: "Name", required: true, maxlength: 128, value: route?.name || "", autocomplete: "off" },
     ...(route ? [] : [{ name: "kind", label: "Kind", options: kinds }]),
     { name: "target", label: "Target", required: !route, maxlength: 2048, autocomplete: "off", spellcheck: "false",
-      hint: `An https address, e-mail addresses, or a routing key (eu: and the key for an EU account).${route ? " Leave it empty to keep the present target." : ""}` },
+      hint: `An https address, e-mail addresses, or a routing key. For an EU account, write eu: before the routing key.${route ? " Leave the field empty to keep the present target." : ""}` },
     { name: "severities", label: "Severities", type: "choices", options: SEVERITIES, value: route?.severities || [], hint: "Nothing checked means every severity." },
     locationsField(names, route?.locations || []),
     { name: "minutes", label: "Group interval in minutes", type: "number", min: 0, max: 1440, required: true, value: route?.groupMinutes ?? 0, hint: "0 sends each alert on its own." },

@@ -179,7 +179,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, help="root directory that debootstrap created")
     parser.add_argument("--keep", type=Path, help="directory for the reports")
     parser.add_argument(
-        "--facts", action="store_true", help="also collect the reports outside of the unit"
+        "--facts", action="store_true", help="also run `collect` outside of the unit, to compare"
     )
     options = parser.parse_args()
     if os.geteuid() != 0:

@@ -68,7 +68,7 @@ async def query_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
         evidence = _read_evidence(open_port, reply)
         if evidence is not None and not (evidence.is_missing and queue not in own_paths):
             answers.append(replace(evidence, queue=own_queues.get(queue, queue)))
-    # CUPS runs, but none of the queried queues exists. Its Server header is the only evidence.
+    # CUPS runs, but no reply shows a queue. Its Server header is the only evidence.
     if spooler and all(answer.is_missing for answer in answers):
         answers.append(Evidence(open_port.address, open_port.port, server=spooler))
     return tuple(answers)

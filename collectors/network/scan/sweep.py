@@ -28,8 +28,9 @@ PRINT_PORTS_WAIT_S = 0.3
 
 Address resolution ends `SETTLE_S`, 2.25 s, after the kernel began with the last address. If an ARP
 request was lost, a host is found one second late. Its print ports are then tried one by one, and
-the second try at a port starts a second after the first. So the second tries start after two
-seconds or more, and the last of them start after the end of address resolution.
+the second try at a port starts a second after the first. So the second tries start at least two
+seconds after the kernel began with the address of the host, and the last of them start after the
+end of address resolution.
 """
 _TICK_S = 0.05
 

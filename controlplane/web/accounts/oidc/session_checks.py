@@ -21,8 +21,8 @@ CONCURRENT_MAX: Final = 8
 async def check_sessions(core: Core) -> None:
     """Check every due session once.
 
-    If a provider does not answer, its other due sessions are not checked now, because each of these
-    calls would also wait until its timeout.
+    If a provider does not answer, its other due sessions are not checked now, because each check
+    would also wait until its call times out.
     """
     unavailable: set[str] = set()
     while checks := await core.write(

@@ -8,7 +8,7 @@ from tests.contract.service.coverage.reply_forms import ABSENT, NULL, VALUE
 from tests.contract.service.coverage.retail import GOODS, SALES
 
 Form = tuple[str, str, str]
-"""An object, its field, and a form of the field."""
+"""An object, its field, and a form of the field, such as null, absent or a value of an enum."""
 
 TESTED_SEPARATELY: Final[Mapping[Form, str]] = {
     **{

@@ -326,9 +326,9 @@ PROFILE_CALLS: Final = {
 def _code(step: int) -> Body:
     """Return a function that returns the user's one-time code of a time step.
 
-    ``step`` is 0 for the current step, and negative for earlier steps. If the user has no second
-    factor, the function creates an unconfirmed one. The service accepts each code once, and only in
-    the order of the steps.
+    ``step`` is 0 for the current step, -1 for the previous step, and 1 for the next step. If the
+    user has no second factor, the function creates an unconfirmed one. The service accepts each
+    code once, and only in the order of the steps.
     """
 
     def body(context: CallContext, _target: Target) -> Json:
