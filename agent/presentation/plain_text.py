@@ -17,8 +17,9 @@ MARKS_IN_A_ROW_MAX: Final = 3
 NAME_LENGTH: Final = 120
 """Maximum length of a displayed name. Reasons are displayed completely."""
 
-# Zero-width joiners only change the shape of neighbouring letters. Variation selectors only change
-# the form of a symbol. Both are removed, because terminals disagree about the width of the result.
+# Zero-width joiners and non-joiners only change the shape of neighbouring letters. Variation
+# selectors only change the form of a symbol. All of them are removed, because terminals disagree
+# about the width of the result.
 _DROPPED: Final = dict.fromkeys(map(ord, "\u200c\u200d\ufe0e\ufe0f"))
 _MARKS: Final = frozenset({"Mn", "Me"})
 

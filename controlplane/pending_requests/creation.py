@@ -48,8 +48,8 @@ def create(
         for device in able_devices
         if (device.organization_id, device.instance_id) not in existing
     ]
-    # `_devices` returns at most one device more than the permitted number of pending requests. If
-    # it returns that many, the call selects too many devices, and is refused.
+    # For a location or for all devices, `_devices` returns at most ``pending_requests_max`` + 1
+    # devices. If it returns more than ``pending_requests_max`` devices, the call is refused.
     has_too_many_devices = (
         body.instance_ids is None and len(devices) > context.settings.pending_requests_max
     )

@@ -93,7 +93,7 @@ async def _restore_a_backup(home: Path) -> None:
         shutil.rmtree(home / "state")
         shutil.copytree(backup, home / "state")
         # The restored journal lacks the later request. The service delivers this request again, but
-        # refuses its acknowledgements, because it has ended.
+        # refuses its acknowledgements, because the request has ended.
         service._waiting[later_id] = _command(service, later_id)
         service.faults["acknowledge"] = status(409)
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
@@ -207,7 +207,7 @@ async def _revoke_and_restore(home: Path) -> None:
             assert app.binding_state.is_revoked
             assert app._status_now().is_revoked
             assert "revoked" in {p.code for p in app._status_now().problems}
-            app.collectors.may_end.set()  # the current collection ends; no other must start
+            app.collectors.may_end.set()  # the current collection ends; no other may start
             app._executor.schedule("application")
             before = len(service.called_at)
             await asyncio.sleep(1800)

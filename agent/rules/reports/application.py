@@ -115,7 +115,10 @@ def _browser_field(field: facts.Field) -> wire.BrowserField:
 
 
 def _with_finite_number(field: facts.Field) -> facts.Field:
-    """Return the fact. Infinity and NaN mark it as failed, because JSON cannot represent them."""
+    """Return the fact. If its value is infinite or NaN, return it as failed instead.
+
+    JSON cannot represent these values.
+    """
     if not isinstance(field.value, float) or math.isfinite(field.value):
         return field
     return replace(field, status="collection-failed", value=None, reason=NO_NUMBER)

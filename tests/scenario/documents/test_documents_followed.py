@@ -1,7 +1,7 @@
 """Tests that every command of a document works as written, one after the other.
 
-`make` only prints the commands that it would run: tests/packaging/verify_bare.py runs `make demo`
-and `make test` on a machine that has only Python, make and git.
+In these tests, `make` only prints the commands that it would run. tests/packaging/verify_bare.py
+runs `make demo` and `make test` completely, on a machine that has only Python, make and git.
 """
 
 import json

@@ -5,9 +5,10 @@ directories in memory and the only network is loopback:
 
     unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.verbs
 
-It reads from standard input which cells of the table in docs/cli.md to run: a JSON list of lists of
-situation, user and verb. It runs the verb of each cell with each of its options, and prints a line
-of JSON for each run: situation, user, verb with options, exit code, output and errors.
+It reads from standard input which cells of the table in docs/cli.md to run, as a JSON list. Each
+cell is a list of three texts: its situation, user and verb. The module runs the verb of
+each cell with each of its options, and prints a line of JSON for each run: situation, user, verb
+with options, exit code, output and errors.
 """
 
 import asyncio

@@ -237,7 +237,10 @@ class Lan:
         )
 
         def read() -> LocalReading:
-            """Do both steps of `WatchedDevices`, or the only step if no address is resolved."""
+            """Do both steps of `WatchedDevices`, and return the reading of the second step.
+
+            If the agent sends nothing, each step returns a complete reading.
+            """
             watched.step(self.now_s)
             if not watched.is_pending:
                 return watched.step(self.now_s)

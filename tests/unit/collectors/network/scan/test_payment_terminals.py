@@ -1,5 +1,5 @@
 """Tests that the scan makes no connection to a payment terminal, neither at its configured address
-nor at any other address that its MAC answers.
+nor at any other address at which its MAC answers.
 """
 
 import pytest

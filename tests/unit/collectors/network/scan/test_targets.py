@@ -101,8 +101,8 @@ def test_excluded_addresses_are_left_out() -> None:
         "192.168.1.22",
         "192.168.1.23",
     ]
-    # The scanned networks leave out only the excluded addresses. A silent printer at a neighbouring
-    # address counts as scanned.
+    # The networks contain all addresses except the excluded ones. So an address beside an excluded
+    # one counts as scanned, even if the printer at this address does not answer.
     assert selection.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
 
 
