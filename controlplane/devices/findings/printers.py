@@ -19,6 +19,16 @@ from controlplane.storage.report_tables import DevicePrinter, JudgedReport, Prin
 from controlplane.storage.tables import Device, UtcDateTime
 
 PERIOD: Final = timedelta(days=30)
+_HAS_NEWEST_REPORT: Final = (JudgedReport.device == DevicePrinter.device) & (
+    JudgedReport.kind == "network"
+)
+"""Joins each printer with the newest network report of its device, which lists the printer."""
+_STATE_NAMES: Final[dict[int, PrinterStateName]] = {
+    PrinterState.BROKEN: "broken",
+    PrinterState.WARNING: "warning",
+    PrinterState.UNKNOWN: "unknown",
+    PrinterState.HEALTHY: "healthy",
+}
 
 
 class _Printer(NamedTuple):
@@ -62,10 +72,7 @@ def _broken_printers(sums: Sums) -> Iterator[_Printer]:
     until = case((is_recent, literal(context.now, UtcDateTime)), else_=JudgedReport.arrived_at)
     current = (
         select(DevicePrinter.device, DevicePrinter.printer_id, DevicePrinter.since, until)
-        .join(
-            JudgedReport,
-            (JudgedReport.device == DevicePrinter.device) & (JudgedReport.kind == "network"),
-        )
+        .join(JudgedReport, _HAS_NEWEST_REPORT)
         .where(
             DevicePrinter.organization_id == context.organization_id,
             DevicePrinter.state == PrinterState.BROKEN,
@@ -92,16 +99,16 @@ def _records(context: RequestContext, printers: list[_Printer]) -> tuple[records
     locations = names_of(
         context.session, ((each.organization_id, each.location_id) for each in devices.values())
     )
-    names = _read_names(context, positions)
-    states = _read_states(context, positions)
+    names_and_states = _read_names_and_states(context, positions)
     results = []
     for printer in printers:
         device = devices[printer.device]
+        name, state = names_and_states[printer.device, printer.id]
         results.append(
             records.WorstPrinter(
                 id=printer.id,
-                name=names[printer.device, printer.id],
-                state=states.get((printer.device, printer.id)),
+                name=name,
+                state=state,
                 broken_seconds=round(printer.seconds),
                 broken_count=printer.problem_count,
                 instance_id=device.instance_id,
@@ -114,35 +121,24 @@ def _records(context: RequestContext, printers: list[_Printer]) -> tuple[records
     return tuple(results)
 
 
-def _read_names(context: RequestContext, positions: set[int]) -> dict[tuple[int, str], str]:
-    """Return the newest name of each printer that is or was broken at these devices."""
-    problem, printer = PrinterProblem, DevicePrinter
-    ended = select(problem.device, problem.printer_id, problem.name).order_by(problem.until)
-    current = select(printer.device, printer.printer_id, printer.name)
-    queries = (
-        ended.where(problem.device.in_(positions)), current.where(printer.device.in_(positions)),
-    )  # fmt: skip
-    return {(row[0], row[1]): row[2] for query in queries for row in context.session.execute(query)}
-
-
-def _read_states(
+def _read_names_and_states(
     context: RequestContext, positions: set[int]
-) -> dict[tuple[int, str], PrinterStateName]:
-    names: dict[int, PrinterStateName] = {
-        PrinterState.BROKEN: "broken",
-        PrinterState.WARNING: "warning",
-        PrinterState.UNKNOWN: "unknown",
-        PrinterState.HEALTHY: "healthy",
-    }
-    query = (
-        select(DevicePrinter.device, DevicePrinter.printer_id, DevicePrinter.state)
-        .join(
-            JudgedReport,
-            (JudgedReport.device == DevicePrinter.device) & (JudgedReport.kind == "network"),
-        )
-        .where(
-            DevicePrinter.device.in_(positions),
-            JudgedReport.arrived_at >= context.now - RECENT,
-        )
+) -> dict[tuple[int, str], tuple[str, PrinterStateName | None]]:
+    """Return the newest name and the present state of each printer that these devices have had.
+
+    The state is None if the newest report does not list the printer, or is not recent.
+    """
+    problem, printer = PrinterProblem, DevicePrinter
+    ended = select(problem.device, problem.printer_id, problem.name)
+    rows = context.session.execute(
+        ended.where(problem.device.in_(positions)).order_by(problem.until)
     )
-    return {(row[0], row[1]): names[row[2]] for row in context.session.execute(query)}
+    results: dict[tuple[int, str], tuple[str, PrinterStateName | None]] = {
+        (device, printer_id): (name, None) for device, printer_id, name in rows
+    }
+    is_recent = JudgedReport.arrived_at >= context.now - RECENT
+    newest = select(printer.device, printer.printer_id, printer.name, printer.state, is_recent)
+    query = newest.join(JudgedReport, _HAS_NEWEST_REPORT).where(printer.device.in_(positions))
+    for device, printer_id, name, state, has_state in context.session.execute(query):
+        results[device, printer_id] = (name, _STATE_NAMES[state] if has_state else None)
+    return results
