@@ -25,8 +25,9 @@ class Suspicion:
 
     since: datetime | None = None
     failed_until: datetime | None = None
-    """The beginning of the last failed call; None unless the calls fail although the service can be
-    reached. During such an interruption the probes succeed, so only a call can show its end."""
+    """When the last failed call began, if the service refused a call or calls failed although a
+    connection was possible (`_refusal`, `_failing`); otherwise None. During such an interruption
+    the probes succeed, so only a call can show its end."""
     _refusal: Diagnosis | None = None
     """The diagnosis of the last heartbeat's reply, if it was an error. The next success clears it,
     unless the operation is in `_WITHOUT_BINDING`."""
