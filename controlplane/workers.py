@@ -73,7 +73,7 @@ def _replace_dead(
 ) -> None:
     """Wait until a worker has died, and replace it."""
     notifier = Notifier()
-    # systemd's watchdog monitors only this process. It is notified while this loop runs.
+    # systemd's watchdog monitors only this process, which notifies the watchdog in this loop.
     timeout_s = notifier.watchdog_s / 4 or None
     while not connection.wait([worker.sentinel for worker in workers], timeout_s):
         notifier.alive()

@@ -48,7 +48,7 @@ addEventListener("keydown", (event) => {
 addEventListener("pointerdown", (event) => {
   for (const menu of openMenus()) if (!menu.contains(event.target)) menu.open = false;
 });
-// The frame of a report takes clicks without an event in this document, but it also takes the focus.
+// A click in the frame of a report causes no pointer event in this document. It moves the focus into the frame.
 addEventListener("blur", () => {
   for (const menu of openMenus()) if (document.activeElement?.localName === "iframe") menu.open = false;
 });

@@ -56,7 +56,7 @@ def prepare_root(cache: Path, mirror: str) -> Root:
         ReleaseError: A program failed, or this process does not run as root.
     """
     if os.geteuid() != 0:
-        raise ReleaseError("A clean root needs the rights of root. Run the command with sudo.")
+        raise ReleaseError("A clean build needs root privileges. Run the command with sudo.")
     directory, facts_file = cache / "root", cache / "root.json"
     if facts_file.exists() and directory.exists():
         facts = json.loads(facts_file.read_text())

@@ -1,6 +1,7 @@
 """Lists the Python modules inside a program that PyInstaller built.
 
-Such a program ends with an archive, which contains a second archive with the modules (PYZ).
+The file of such a program ends with an archive, which contains a second archive with the modules
+(PYZ).
 Source: PyInstaller, "Advanced Topics", "The Bootstrap Process in Detail" and
 PyInstaller/archive/writers.py.
 """

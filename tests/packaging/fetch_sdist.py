@@ -1,7 +1,7 @@
 """Fetches the file of a source package from the configured index, without running its code.
 
-`pip download` would run the package's ``setup.py`` to read its metadata. This script uses only
-pip's finder, which returns the address of the file, and pip's downloader.
+`pip download` would run the package's ``setup.py`` to read its metadata. This script uses only two
+parts of pip: the finder, which returns the address of the file, and the downloader.
 
 Usage: python -m tests.packaging.fetch_sdist NAME VERSION FOLDER
 """

@@ -40,7 +40,7 @@ IN_NAMESPACE: Final = "VENUE_IDLE_IN_NAMESPACE"
 
 
 def build_name() -> str:
-    """Return the properties of the package that its memory depends on."""
+    """Return the architecture and the version of Python, on which the memory use depends."""
     return f"{platform.machine()}, Python {platform.python_version()}"
 
 

@@ -16,7 +16,7 @@ _NETWORK: Final = frozenset(
 )
 _IMAGES: Final = frozenset({"squashfs", "iso9660", "erofs", "cramfs", "udf"})
 _POOLED: Final = frozenset({"zfs", "btrfs", "bcachefs", "overlay", "virtiofs"})
-"""File systems with data whose mounts may name no device below /dev."""
+"""Types of file systems that hold data although their mounts may name no device below /dev."""
 _HIDDEN_FUSE: Final = frozenset(
     {"fuse.portal", "fuse.gvfsd-fuse", "fuse.lxcfs", "fusectl"}
     # the images of snaps in a container
@@ -82,7 +82,11 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
 
 
 def _device(name: str, number: str) -> str:
-    """Return a path of the device. The kernel's name "/dev/root" (without initramfs) is no path."""
+    """Return a path of the device.
+
+    Without an initramfs, the kernel names the device of the root file system "/dev/root", but this
+    path does not exist.
+    """
     return f"{_BY_NUMBER}{number}" if name == "/dev/root" else name
 
 

@@ -1,6 +1,7 @@
 """Reads the print queues of CUPS and their jobs over its local socket (IPP, RFC 8011).
 
-Only states, counts and times are requested, so names and owners of jobs are never received.
+For jobs, only the id, state, creation time and queue are requested, so names and owners of jobs
+are never received.
 """
 
 import time

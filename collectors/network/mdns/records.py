@@ -29,8 +29,9 @@ RECORDS_MAX_BYTES = 32 * 2**20
 """The most memory of all stored records, by the cautious estimate of ``_cost``. One announcer can
 use at most half of it, which is enough for 5,000 services."""
 PRINTERS_PER_ANNOUNCER_MAX = 64
-"""The most instances with priority (`RecordBook.has_priority`) of one announcer. They are stored
-and listed before all others."""
+"""The most instances of one announcer that are listed before all others because they have priority
+(`RecordBook.has_priority`). If an announcer has used up its share of the pool, a book stores
+further instances with priority until it has this number of instances."""
 
 _DOMAIN = ".local"
 _INSTANCES_FACTOR = 4
@@ -132,8 +133,8 @@ class RecordBook:
     def refuted(self) -> set[str]:
         """Return the full names of the services that a different host probably forged.
 
-        A service at ``source`` is forged if the host confirmed a service on the same port, but no
-        service of the same host name.
+        A service at ``source`` counts as forged if the host confirmed another service on the same
+        port, but no service with the host name of the forged service.
         """
         if not self.confirmed:
             return set()

@@ -1,4 +1,7 @@
-"""``venue-control incidents``: interruptions at locations. A shared interruption is one row."""
+"""``venue-control incidents``: interruptions at locations.
+
+In the table, a shared interruption is one row. In CSV, it has a row for each of its devices.
+"""
 
 import argparse
 from datetime import UTC, datetime

@@ -95,8 +95,8 @@ def _fill_columns(connection: Connection) -> None:
 def _count_devices(connection: Connection) -> None:
     """Count each device that is not revoked, as migration 0018 does.
 
-    Here, devices are counted only for the subject ``device``. The running service counts the
-    subjects of findings. The symbol of the subject with number 1 is "!"
+    Here, devices are counted only for the subject ``device``. The running service counts them for
+    the other subjects. The symbol of the subject with number 1 is "!"
     (`controlplane.devices.findings.symbols`).
     """
     subject = "device"

@@ -1,5 +1,5 @@
-"""Calculates the sums of a dashboard with one SQL statement over the raw rows, which SQLite and
-DuckDB execute.
+"""Calculates the sums of a dashboard from the raw rows. SQLite and DuckDB execute the same SQL
+statement.
 """
 
 import csv

@@ -105,8 +105,10 @@ def some_receipt(raw: RawRows) -> Json:
 
 
 def item_sums(entries: list[Entry], attribute: str, value: str) -> dict[Any, int]:
-    """Return the sums over all items of the entries, by currency and by the attribute ``attribute``
-    of an item. ``value`` is the attribute of an item that is added up.
+    """Add up an attribute of all items of the entries. Return the sums by currency and group.
+
+    ``value`` is the name of the attribute that is added up. ``attribute`` is the name of the
+    attribute by which the items are grouped.
     """
     sums: dict[Any, int] = defaultdict(int)
     for entry in entries:

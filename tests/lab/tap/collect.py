@@ -60,7 +60,7 @@ def collect_in_lan(
     """Simulate ``plan`` in a new namespace, and run collectors in it at the same time.
 
     ``job`` runs ``runs`` times, and each job in ``others`` once. Each collector is cancelled at its
-    first progress event of the step ``cancel_at``; "" means never. ``stale`` are older entries of
+    first progress event of the step ``cancel_at``; "" means never. ``stale`` are stale entries of
     the neighbour table: MACs by address. ``module`` is the collectors' main module. ``prefix`` is
     the command prefix that creates the namespace; the default is `namespace_prefix`.
     """

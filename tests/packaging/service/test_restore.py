@@ -112,7 +112,7 @@ class Venue:
         return await self.stack.enter_async_context(impatient_agent(config))
 
     def restore_and_start(self, backup: Path) -> None:
-        """Restore a backup of the stopped service, and start the service."""
+        """Restore ``backup`` while the service is stopped, and start the service."""
         self.service.command("restore", str(backup))
         self.service.start()
 

@@ -2,8 +2,8 @@
 
     python -m tests.scenario.connectivity.quick_agent GRACE_S CONFIG READY_FILE
 
-The grace time is the time after its start in which an agent records no incident. The tests use this
-module to save a minute. The agent creates READY_FILE when the gateway has answered a probe.
+An agent records no incident in the grace time after its start. The tests use this module to save a
+minute. The agent creates READY_FILE when the gateway has answered a probe.
 From then on, the agent detects a silent gateway even while its neighbour entry is still valid.
 """
 

@@ -1,8 +1,9 @@
 """Checks the output and exit code of every verb in every situation.
 
-Each verb runs as root and as an ordinary user. The expected exit codes come from the table in
-docs/cli.md. A cell is one verb in one situation, run by one user. `make test` runs one cell for
-each verb; together, these cells contain each situation with each user.
+Each verb runs as root and as an ordinary user; the verbs in `VERBS_ONLY_AS_USER` run only as an
+ordinary user. The expected exit codes come from the table in docs/cli.md. A cell is one verb in one
+situation, run by one user. `make test` runs one cell for each verb; together, these cells contain
+each situation with each user.
 """
 
 import itertools

@@ -57,9 +57,10 @@ SEEDS = range(amount(small=3, medium=8, large=200))
 
 
 class StaleLan(SimulatedLan):
-    """A LAN in which some addresses have older entries in the neighbour table.
+    """A LAN in which the neighbour table has stale entries for some addresses.
 
-    The kernel sends packets to the MAC of such an entry, and does not confirm it during the scan.
+    The kernel sends packets to the MAC of a stale entry, and does not confirm the entry during the
+    scan.
     """
 
     def __init__(self, lan: dict[str, LanDevice], stale: dict[str, str]) -> None:
@@ -79,7 +80,7 @@ class StaleLan(SimulatedLan):
         host = self.hosts.get(address)
         if host and self._stale.get(address, host.mac) != host.mac:
             self.reached_macs.add(self._stale[address])
-            return True  # sent, but to the MAC of the older entry, so no answer arrives
+            return True  # sent, but to the MAC of the stale entry, so no answer arrives
         if host:
             self.reached_macs.add(host.mac)
         return super().connect(address, port)

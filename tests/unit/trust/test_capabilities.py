@@ -54,7 +54,7 @@ def test_each_reply_model_of_the_device_operations_has_a_table() -> None:
         for _, model in inspect.getmembers(device_operations, inspect.isclass)
         if issubclass(model, Tolerant) and model is not Tolerant
     }
-    # A device validates each command of the list on its own.
+    # The agent validates each command of the list separately, without the model of the list.
     models.remove(device_operations.CommandList)
     assert {row.model for row in REPLIES} == models
     for row in REPLIES:

@@ -216,7 +216,7 @@ class Search:
     def _neighbourhood(self, missing: Sequence[Expectation]) -> Iterator[str]:
         """Yield the addresses of this machine's /24 network on each link of a missing device.
 
-        A device without an address counts as on the first link (`_is_on`).
+        A device without an address is assumed to be on the first link (`_is_on`).
         """
         for number, link in enumerate(self._links):
             for own_address in link.interface.addresses:
@@ -233,7 +233,7 @@ class Search:
 def _is_on(address: str | None, network: Network, number: int) -> bool:
     """Return whether a device is on the link with this number, which has ``network``.
 
-    A device without an address counts as on link 0, which has the preferred default route of all
-    links.
+    A device without an address is assumed to be on link 0, which has the preferred default route of
+    all links.
     """
     return number == 0 if address is None else ipaddress.ip_address(address) in network

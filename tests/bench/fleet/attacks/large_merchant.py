@@ -20,8 +20,9 @@ from controlplane.storage.statements import Row, insert_rows
 
 LOCATIONS: Final = 60
 DAYS: Final = 92
-"""Days of the dashboard: as many as the service permits for any number of locations
-(docs/figures.md). The reply also has the figures of the previous period.
+"""Number of days of the dashboard. The service always permits a period of this length. It permits a
+longer period only for a limited number of locations (docs/figures.md). The reply also has the
+figures of the previous period.
 """
 HOURS: Final = range(10, 18)
 ITEMS: Final = 60

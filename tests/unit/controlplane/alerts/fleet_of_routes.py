@@ -16,7 +16,7 @@ from tests.unit.controlplane.web.webhooks.test_tracker import Webhook
 PREFIX = "/console/api/alerts"
 Json = dict[str, Any]
 RECEIVERS: Final[tuple[Receivers, ...]] = ("webhooks", "mail")
-"""The receivers of organizations. Each has an outbox of its own."""
+"""The kinds of receivers that an organization can have. Each kind has an outbox of its own."""
 SETTINGS = Settings(
     rate_per_s=0,
     argon2_memory_kib=MEMORY_KIB,

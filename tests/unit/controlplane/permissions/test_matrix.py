@@ -175,7 +175,8 @@ def _with_bodies(
 ) -> list[tuple[Cell, Any, str]]:
     """Return each cell with the arguments and the mark of its call.
 
-    The mark is "" for calls that return no list.
+    The mark is text that the reply contains if it lists the object of the target. It is "" for
+    calls that return no list.
     """
     context = CallContext(maker(session), credential, others)
     return [

@@ -10,8 +10,8 @@ from tests.unit.controlplane.running_service import RunningService
 
 
 async def read_contents(service: RunningService, key: str) -> list[list[Any]]:
-    """Return three lists: the printers, and twice the devices whose reports have the text "laser",
-    as `overview` and as `healths` lists them.
+    """Return three lists: the printers, the devices that `overview` returns for the text "laser" in
+    reports, and the devices that `healths` returns for the same text.
     """
     results = []
     for call, body, field in (

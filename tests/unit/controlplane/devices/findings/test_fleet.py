@@ -127,7 +127,7 @@ def check_rows(session: Session, oracle: Oracle) -> None:
 
 
 def check_sums(session: Session, oracle: Oracle, now: datetime) -> None:
-    """Compare the subjects and symbols of each device, and the sums, with a recount."""
+    """Compare the counted subjects of each device, and the sums of devices, with a recount."""
     characters = symbols(session)
     assert len(set(characters.values())) == len(characters)
     counted = {row.device: row for row in session.scalars(select(CountedDevice))}
