@@ -9,7 +9,13 @@ from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
 from controlplane.devices.findings.counting import day_of
 from controlplane.devices.findings.rules import ANY, DEVICE, NON_RULE_SUBJECTS, PROBLEM, rule_of
-from controlplane.devices.findings.sums import ATTRIBUTES, TREND_DAYS, Attribute, Sums, sums_of
+from controlplane.devices.findings.sums import (
+    ATTRIBUTES,
+    TREND_DAYS,
+    AnySums,
+    Attribute,
+    quickest_sums,
+)
 from controlplane.operation.context import RequestContext
 
 LOCATIONS_MAX: Final = 500
@@ -20,7 +26,7 @@ _FILTER_NAMES: Final[dict[Attribute, str]] = {
 
 def findings(context: RequestContext, body: records.FindingsRequest) -> records.FindingsReply:
     """Return the number of devices by finding, and by location, platform and version."""
-    sums = sums_of(context, body)
+    sums = quickest_sums(context, body)
     total = sums.count(DEVICE)
     counts = sums.by_subject()
     groups = {attribute: _groups(sums, body, attribute) for attribute in ATTRIBUTES}
@@ -28,7 +34,7 @@ def findings(context: RequestContext, body: records.FindingsRequest) -> records.
     return records.FindingsReply(
         device_count=total,
         unknown_count=total - counts[ANY],
-        findings=tuple(_findings(sums, body, counts, total)),
+        findings=tuple(_findings(sums, body, counts, total, day_of(context.now))),
         locations=_with_names(context, locations[:LOCATIONS_MAX]),
         more_locations=max(0, len(locations) - LOCATIONS_MAX),
         platforms=tuple(groups["platform"]),
@@ -37,10 +43,10 @@ def findings(context: RequestContext, body: records.FindingsRequest) -> records.
 
 
 def _findings(
-    sums: Sums, body: records.FindingsRequest, counts: Counter[str], total: int
+    sums: AnySums, body: records.FindingsRequest, counts: Counter[str], total: int, today: int
 ) -> list[records.FindingRecord]:
     changes = sums.changes()
-    days = range(day_of(sums.context.now) - TREND_DAYS + 1, day_of(sums.context.now) + 1)
+    days = range(today - TREND_DAYS + 1, today + 1)
     codes = {subject for subject in counts if counts[subject] > 0} | set(changes or ())
     codes -= NON_RULE_SUBJECTS
     new_counts = sums.new_by_rule()
@@ -83,7 +89,7 @@ def trend_of(count_now: int, changes: Counter[int], days: Iterable[int]) -> tupl
 
 
 def _groups(
-    sums: Sums, body: records.FindingsRequest, attribute: Attribute
+    sums: AnySums, body: records.FindingsRequest, attribute: Attribute
 ) -> list[records.FindingGroup]:
     subject = ANY if body.rule is None else rule_of(body.rule).subject
     counts = sums.by(attribute, PROBLEM if body.rule is None else body.rule)

@@ -89,7 +89,9 @@ def _broken_printers(sums: Sums) -> Iterator[_Printer]:
         .order_by(seconds.desc(), device, printer_id)
         .execution_options(yield_per=ROWS_AT_ONCE)
     )
-    return (_Printer(*row) for row in context.session.execute(query))
+    with context.session.execute(query) as rows:
+        for row in rows:
+            yield _Printer(*row)
 
 
 def _records(context: RequestContext, printers: list[_Printer]) -> tuple[records.WorstPrinter, ...]:

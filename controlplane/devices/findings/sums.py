@@ -3,7 +3,8 @@
 Each number belongs to a *subject*, which is what it counts (`findings.counting`). Without a filter
 by state or search, the numbers are read from the stored sums. With such a filter, the database
 joins the symbols of the matching devices (`findings.symbols`) into texts, and the symbols in these
-texts are counted.
+texts are counted. If most devices have the selected state, the other devices are counted instead
+(`SumsOfMost`).
 """
 
 from collections import Counter, defaultdict
@@ -35,6 +36,7 @@ from sqlalchemy.orm import aliased
 from agent.presentation.severity import Severity
 from controlplane.devices.findings.counting import WHOLE_ORGANIZATION, day_of
 from controlplane.devices.findings.rules import (
+    DEVICE,
     NON_RULE_SUBJECTS,
     RULES,
     RULES_OF_BOTH_KINDS,
@@ -42,7 +44,7 @@ from controlplane.devices.findings.rules import (
 )
 from controlplane.devices.findings.storing import RECENT
 from controlplane.devices.findings.symbols import symbols
-from controlplane.devices.overview.listing import filter_conditions
+from controlplane.devices.overview.listing import filter_conditions, state_is
 from controlplane.devices.overview.records import Filters
 from controlplane.devices.overview.searching import words_of
 from controlplane.devices.priority import Priority
@@ -87,10 +89,14 @@ class _DeviceGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums over the devices that a caller may see and that match filters."""
+    """The sums over the devices that a caller may see and that match filters.
+
+    ``is_state_excluded``: the devices match the filters except the state, which they do not have.
+    """
 
     context: RequestContext
     filters: Filters
+    is_state_excluded: bool = False
 
     @property
     def are_stored(self) -> bool:
@@ -100,9 +106,13 @@ class Sums:
     @cached_property
     def device_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions for the matching devices that are not revoked."""
-        context = self.context
-        own = filter_conditions(self.filters, context.now, context.organization_id)
-        return [context.visible(Device), Device.priority.in_(NOT_REVOKED), *own]
+        context, filters = self.context, self.filters
+        conditions = [context.visible(Device), Device.priority.in_(NOT_REVOKED)]
+        if self.is_state_excluded and filters.state is not None:
+            conditions.append(not_(state_is(filters.state, context.now)))
+            filters = _without_state(filters)
+        own = filter_conditions(filters, context.now, context.organization_id)
+        return [*conditions, *own]
 
     @property
     def positions(self) -> Select[int]:
@@ -179,9 +189,7 @@ class Sums:
             total = func.sum(FindingCount.devices)
             bound = literal(count_max, BigInteger)  # too large for an INTEGER of PostgreSQL
             query = query.having(total.between(1, bound)).order_by(total.desc())
-            # There can be thousands of rows, and the caller needs only the first ones.
-            rows = self.context.session.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
-            return ((row[0], row[1], row[2]) for row in rows)
+            return self._read_counts(query)
         if rule is not None:
             selected = [each for each in self._symbols if each == rule]
         else:
@@ -193,6 +201,13 @@ class Sums:
             for subject in selected
         )
         return _largest_first(counts, count_max)
+
+    def _read_counts(self, query: Select[Any]) -> Iterator[LocationCount]:
+        # There can be thousands of rows, and the caller needs only the first ones.
+        query = query.execution_options(yield_per=ROWS_AT_ONCE)
+        with self.context.session.execute(query) as rows:
+            for row in rows:
+                yield row[0], row[1], row[2]
 
     def new_by_location(
         self, rule: str | None, severity: Severity, count_max: int
@@ -209,24 +224,26 @@ class Sums:
             rows = self.context.session.execute(query.group_by(DeviceFinding.rule, location))
             counts = ((row[0], row[1], row[2]) for row in rows)
             return _largest_first(counts, count_max)
+        locations = self._locations
         counts = (
             (code, location_id, count)
-            for code, locations in self._new_locations(condition)
-            for location_id, count in Counter(locations).items()
+            for code, devices in self.new_devices(condition)
+            for location_id, count in Counter(
+                locations[device] for device in devices if device in locations
+            ).items()
         )
         return _largest_first(counts, count_max)
 
-    def _new_locations(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, list[str]]]:
-        """Yield each rule with the locations of the matching devices whose finding is new.
+    def new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, list[str]]]:
+        """Yield each rule with the row keys of the devices whose finding is new, as texts.
 
-        A location is in the list once for each of its devices.
+        All devices at the selected locations are included, also those that do not match.
         """
         devices = func.aggregate_strings(cast(DeviceFinding.device, Text), ",")
         query = _by_rule(self._all_findings(devices, is_new=True)).where(condition)
         for rule, joined in self.context.session.execute(query):
             if joined is not None:
-                locations = map(self._locations.get, joined.split(","))
-                yield rule, [each for each in locations if each is not None]
+                yield rule, joined.split(",")
 
     def count(self, subject: str) -> int:
         """Return the number for a subject."""
@@ -235,7 +252,12 @@ class Sums:
     def new_by_rule(self) -> Counter[str]:
         """Return, by rule, the number of devices that have had the finding for less than a day."""
         if not self.are_stored:
-            return Counter({rule: len(each) for rule, each in self._new_locations(true())})
+            return Counter(
+                {
+                    rule: sum(device in self._locations for device in devices)
+                    for rule, devices in self.new_devices(true())
+                }
+            )
         if self._filtered_positions is None:
             return self._counter(_by_rule(self._new_findings(func.count())))
         query = self._new_findings(DeviceFinding.rule, func.count())
@@ -365,6 +387,42 @@ class Sums:
         return Counter({row[0]: row[1] for row in rows if row[1]})
 
 
+@dataclass(frozen=True)
+class SumsOfMost:
+    """The sums over devices that are selected by a state that most devices have.
+
+    These are the stored sums over devices in any state, ``all``, minus the sums over the devices in
+    other states, ``others``. The methods are those of `Sums` with the same names.
+    """
+
+    all: Sums
+    others: Sums
+
+    def by_subject(self) -> Counter[str]:
+        return self.all.by_subject() - self.others.by_subject()
+
+    def by(self, attribute: Attribute, subject: str) -> Counter[str]:
+        return self.all.by(attribute, subject) - self.others.by(attribute, subject)
+
+    def count(self, subject: str) -> int:
+        return self.all.count(subject) - self.others.count(subject)
+
+    def new_by_rule(self) -> Counter[str]:
+        others = self.others.device_keys()
+        return Counter(
+            {
+                rule: sum(device not in others for device in devices)
+                for rule, devices in self.others.new_devices(true())
+            }
+        )
+
+    def changes(self) -> None:
+        return None
+
+
+AnySums = Sums | SumsOfMost
+
+
 def _largest_first(counts: Iterable[LocationCount], count_max: int) -> list[LocationCount]:
     """Return the counts from 1 to ``count_max``, the largest first."""
     selected = (each for each in counts if 1 <= each[2] <= count_max)
@@ -374,6 +432,24 @@ def _largest_first(counts: Iterable[LocationCount], count_max: int) -> list[Loca
 def sums_of(context: RequestContext, filters: Filters) -> Sums:
     disable_jit(context.session)
     return Sums(context, filters)
+
+
+def quickest_sums(context: RequestContext, filters: Filters) -> AnySums:
+    """Return the sums over the matching devices in the form that needs to read fewer devices."""
+    sums = sums_of(context, filters)
+    is_by_state = filters.state is not None and not words_of(filters.search)
+    # `SumsOfMost.new_by_rule` does not select devices by platform and version.
+    if not is_by_state or filters.platform is not None or filters.version is not None:
+        return sums
+    all_sums = Sums(context, _without_state(filters))
+    matching = context.session.scalar(select(func.count()).where(*sums.device_conditions)) or 0
+    if 2 * matching <= all_sums.count(DEVICE):
+        return sums
+    return SumsOfMost(all_sums, Sums(context, filters, is_state_excluded=True))
+
+
+def _without_state(filters: Filters) -> Filters:
+    return filters.model_copy(update={"state": None})
 
 
 def _by_rule(findings: Select[Any]) -> Select[Any]:

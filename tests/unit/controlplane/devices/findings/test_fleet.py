@@ -19,6 +19,7 @@ from controlplane.devices.findings.records import (
     FindingsRequest,
 )
 from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, rule_of
+from controlplane.devices.findings.sums import Sums, SumsOfMost, quickest_sums
 from controlplane.devices.findings.symbols import symbols
 from controlplane.devices.priority import ONLINE, Priority
 from controlplane.operation.caller import Caller
@@ -34,7 +35,9 @@ from tests.unit.controlplane.running_service import RunningService
 DEVICES = sizes.amount(medium=140, large=500)
 LOCATIONS = 12
 DevicePredicate = Callable[[Device], bool]
-FILTERS: list[tuple[dict[str, Any], DevicePredicate]] = [
+Filter = tuple[dict[str, Any], DevicePredicate]
+ONLINE_FILTER: Filter = ({"state": "online"}, lambda device: device.priority in ONLINE)
+FILTERS: list[Filter] = [
     ({}, lambda device: True),
     ({"location": "loc-0003"}, lambda device: device.location_id == "loc-0003"),
     ({"platform": "windows"}, lambda device: device.platform == "windows"),
@@ -43,7 +46,7 @@ FILTERS: list[tuple[dict[str, Any], DevicePredicate]] = [
         {"platform": "linux", "location": "loc-0005"},
         lambda device: device.platform == "linux" and device.location_id == "loc-0005",
     ),
-    ({"state": "online"}, lambda device: device.priority in ONLINE),
+    ONLINE_FILTER,
     ({"state": "offline"}, lambda device: device.priority == Priority.OFFLINE),
     (
         {"state": "broken", "platform": "windows"},
@@ -93,10 +96,18 @@ def check_all_lists(session: Session) -> None:
         check_counts(context, oracle, filters, devices)
         check_entries(context, oracle, filters, devices)
     allowed = ("loc-0001", "loc-0004")
-    devices = [each for each in oracle.bound_devices() if each.location_id in allowed]
-    check_counts(context_of(session, now, allowed), oracle, {}, devices)
-    check_entries(context_of(session, now, allowed), oracle, {}, devices)
+    context = context_of(session, now, allowed)
+    for filters, is_matching in FILTERS[0], ONLINE_FILTER:
+        visible = [each for each in oracle.bound_devices() if each.location_id in allowed]
+        devices = [each for each in visible if is_matching(each)]
+        check_counts(context, oracle, filters, devices)
+        check_entries(context, oracle, filters, devices)
     check_trend(context_of(session, now), oracle)
+    most, few = (
+        quickest_sums(context, FindingsRequest(state=state)) for state in ("online", "offline")
+    )
+    assert isinstance(most, SumsOfMost)
+    assert isinstance(few, Sums)
 
 
 def context_of(session: Session, now: datetime, locations: tuple[str, ...] = ()) -> RequestContext:
