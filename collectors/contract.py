@@ -22,7 +22,7 @@ are cut (``event_lines.py``)."""
 # ---------------------------------------------------------------------------- jobs
 
 PRINTER_STEP = "printer"
-"""The ``step`` of the `Failure` that reports that this machine lacks the printer of the job."""
+"""A `Failure` with this ``step`` reports that this machine does not have `NetworkJob.printer`."""
 
 Transport = Literal["network", "serial", "ble", "usb"]
 

@@ -28,7 +28,7 @@ class HealthBoard:
         return code in self._problems
 
     def set(self, code: str, detail: str) -> None:
-        """Note that the condition ``code`` (rules.health) is present."""
+        """Add the problem of the condition ``code`` (rules.health), or change its detail."""
         condition = CONDITIONS[code]
         detail = clip(redact(detail))  # the detail can contain text from the service
         problem = self._problems.get(code)
@@ -51,7 +51,7 @@ class HealthBoard:
         self.on_change()
 
     def clear(self, codes: Collection[str]) -> None:
-        """Note that these conditions are no longer present."""
+        """Remove the problems of these conditions."""
         resolved_codes = [code for code in codes if self._problems.pop(code, None) is not None]
         for code in resolved_codes:
             log.info("resolved: %s", CONDITIONS[code].title)

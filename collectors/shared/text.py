@@ -16,7 +16,7 @@ def clean_text(raw: str, limit: int = TEXT_MAX) -> str:
     begins an ANSI escape), format characters (such as bidirectional overrides), unpaired
     surrogates, and code points that are private or not assigned. Consecutive white space becomes
     one blank. The replaced characters must be the same as those of ``agent.wire.controls``, which a
-    collector must not import. A test compares the two.
+    collector must not import. A test compares both modules.
     """
     # The text is cut first, so that a text of megabytes is no problem. Four times the limit leaves
     # room for blanks that are removed.

@@ -1,4 +1,4 @@
-"""The audit log in the console, for signed-in owners of the whole organization."""
+"""The audit log in the console, for signed-in owners with access to all locations."""
 
 from typing import Final
 

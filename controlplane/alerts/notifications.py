@@ -137,10 +137,10 @@ def add_alert(
     *,
     now: datetime,
 ) -> None:
-    """Add an alert to a notification.
+    """Add an alert to the newest notification of its group, or to a new notification.
 
-    If the route groups alerts, this is the newest notification of the group, unless it is full or
-    its delivery was attempted. Otherwise it is a new notification.
+    A new notification is used if the route does not group alerts, or if the newest notification of
+    the group is full or its delivery was attempted.
     """
     notification = session.scalars(
         select(Notification)
@@ -188,10 +188,10 @@ def new_notification(
 def split_groups(session: Session, organization_id: str, route: str, now: datetime) -> None:
     """Move each undelivered alert of a route to a notification of its own, which is due now.
 
-    This is for a route that no longer groups alerts. If the route is now for PagerDuty, an
-    event can contain only one alert. Also, each new notification is now sent at once: if an alert
-    still waited with its group, its resolved notification could be sent before its firing
-    notification.
+    Call this when a route stops grouping alerts, for two reasons. The route may now be for
+    PagerDuty, and an event of PagerDuty can contain only one alert. And each new notification of
+    the route is now sent at once: if an alert still waited with its group, its resolved
+    notification could be sent before its firing notification.
     """
     query = select(Notification).where(
         Notification.organization_id == organization_id,

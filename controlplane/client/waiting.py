@@ -23,8 +23,9 @@ duration or by up to `_SPREAD_MIN_S` seconds, whichever is more.
 """
 _REPEATABLE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _NOTHING_WAS_DONE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS})
-"""Statuses after which the call certainly had no effect: 429 (RFC 6585, section 4). A 503 may come
-from a proxy that stopped waiting for a service that completed the call.
+"""Statuses after which the call certainly had no effect: 429 (RFC 6585, section 4). After a 503,
+the call may have had an effect: a proxy may have stopped waiting before the service completed
+the call.
 """
 
 

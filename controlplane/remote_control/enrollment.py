@@ -76,8 +76,8 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
     row = context.session.scalars(query).first()
     if row is None or row.key_id != context.caller.key_id:
         raise not_found("challenge")
-    # After the challenge, the permissions of the key's owner may have changed, or the session may
-    # have switched to a different organization.
+    # After the challenge, the permissions of the key's owner may have changed, or the caller's
+    # sign-in session may have switched to a different organization.
     context.require_access(row.organization_id, row.location_id, "challenge")
     if row.signature is not None:
         return _repeated_reply(context, row, body.signature)

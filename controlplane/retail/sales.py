@@ -165,7 +165,7 @@ def _number_of(context: RequestContext, sort_key: SortKey) -> str:
 
 
 def _replies(context: RequestContext, rows: Sequence[Columns]) -> Iterator[Json]:
-    """Yield the fields of a `wire.Sale` for each sale. The lines of all are read with one query.
+    """Yield the fields of a `wire.Sale` for each sale. One query reads the lines of all sales.
 
     A reply is a dictionary, because building a model of each part would take longer than all the
     other work of the call.

@@ -12,6 +12,7 @@ trap 'rm -rf "$root"' EXIT
 mkdir -p "$root/opt" "$root/usr/local/bin" "$output"
 cp -R "$onedir" "$root/opt/venue-agent"
 ln -s /opt/venue-agent/venue-agent "$root/usr/local/bin/venue-agent"
-# The package does not install the LaunchDaemon. Use `venue-agent service install` with its options.
+# The package does not install the LaunchDaemon. The user installs it with
+# `venue-agent service install`, which has options.
 pkgbuild --root "$root" --identifier com.venue-agent --version "$version" \
     --install-location / --ownership recommended "$output/venue-agent-$version.pkg"

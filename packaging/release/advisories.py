@@ -41,7 +41,7 @@ def _read(path: Path) -> Advisory:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     import yaml
 
-    # JSON has no times, so this loader is used: it returns times as text.
+    # This loader returns times as text. Other loaders return values that `json.dumps` refuses.
     return dict(json.loads(json.dumps(yaml.load(path.read_text(), yaml.CBaseLoader))))  # noqa: S506
 
 

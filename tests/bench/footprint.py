@@ -43,7 +43,7 @@ STARTS = 10
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure memory, CPU, latency and sizes.")
     parser.add_argument("--window", type=float, default=120, help="seconds of the idle measurement")
-    parser.add_argument("--requests", type=int, default=50, help="requests of each build")
+    parser.add_argument("--requests", type=int, default=50, help="number of requests to each build")
     parser.add_argument("--no-peers", action="store_true", help="measure this agent only")
     parser.add_argument("--idle-only", action="store_true", help="measure idling only")
     parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)

@@ -2,7 +2,7 @@
 
     unshare --map-root-user --net python -I tests/lab/loopback.py COMMAND [ARGUMENT ...]
 
-The device is down in a new namespace, and not every machine has `ip`.
+In a new namespace, the loopback device is down, and not every machine has the command `ip`.
 """
 
 import fcntl

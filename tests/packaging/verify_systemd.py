@@ -76,10 +76,10 @@ def overlay_of_this_machine(place: Path) -> Iterator[Path]:
             # A machine may forbid packages to start services, as build machines do. The container
             # must permit it.
             (merged / "usr/sbin/policy-rc.d").unlink(missing_ok=True)
-            # Start only the units that the steps need.
+            # The container must not start the services that this machine starts at boot.
             target = merged / "etc/systemd/system/multi-user.target.wants"
             shutil.rmtree(target, ignore_errors=True)
-            # Commands that root ran on this machine may have left a state here.
+            # Remove state directories that commands of root created on this machine.
             for name in ("venue-agent", "venue-control"):
                 shutil.rmtree(merged / "var/lib" / name, ignore_errors=True)
             _hide_python(merged)
@@ -179,7 +179,9 @@ def main() -> int:
     parser.add_argument("--root", type=Path, help="root directory that debootstrap created")
     parser.add_argument("--keep", type=Path, help="directory for the reports")
     parser.add_argument(
-        "--facts", action="store_true", help="also run `collect` outside of the unit, to compare"
+        "--facts",
+        action="store_true",
+        help="also run `collect` outside of the unit, to compare its reports with the unit's",
     )
     options = parser.parse_args()
     if os.geteuid() != 0:

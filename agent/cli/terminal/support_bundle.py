@@ -112,7 +112,7 @@ def _collect(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRepo
 
 
 def _wait_for_the_daemon(state: StateDirectory) -> bool:
-    """Wait until no daemon collects. Return False if it still does after DAEMON_WAIT_MAX_S seconds.
+    """Wait until no daemon collects a report. After DAEMON_WAIT_MAX_S seconds, return False.
 
     Receipt printers accept one connection at a time, so two collections at once would disturb each
     other.

@@ -25,8 +25,8 @@ from agent.presentation.connectivity.sentences import (
 from agent.presentation.humanize import age_s, ago, counted, times
 
 NO_REPLY_S: Final = 300.0
-"""Maximum time between two replies of the service to a healthy agent, in seconds. A report that
-waits longer is a warning as well."""
+"""Maximum time between two replies of the service to a healthy agent, in seconds. `doctor` also
+warns if a report waits longer than this time."""
 
 RECORD_PERIOD: Final = timedelta(days=7)
 CONNECTION_CHECKS: Final = (

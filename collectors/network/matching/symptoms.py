@@ -25,9 +25,9 @@ be outside with the usual mask, too."""
 FailedLookup = Literal["", "host name", "name server", "service", "other"]
 """The look-up that fails, so that the print system does not reach the printer. ``host name``: the
 name servers have no address for the name. ``name server``: the name servers do not answer.
-``service``: a device announces the queue's name, but not with its type of service or not with its
-UUID. ``other``: no device has the printer's mDNS name, DNS-SD name, MAC or UUID, or nothing answers
-at its address. "" means that no look-up fails."""
+``service``: a device announces the queue's name, but not with the queue's type of service, or not
+with the queue's UUID. ``other``: no device has the printer's mDNS name, DNS-SD name, MAC or UUID,
+or nothing answers at its address. "" means that no look-up fails."""
 
 _DISCARDING = re.compile(r"(?i)\bTM-[A-Z]\d")
 """Matches the models of Epson's receipt printers. Newer models accept connections to port 9100, but
@@ -70,9 +70,9 @@ class Symptoms:
     ``seen`` describes the observation and the evidence by which the printer was matched. If the
     printer has moved, ``old_address_state`` describes what is now at its old address, and
     ``set_up_as`` are the names of the printers that are set up with its new address.
-    ``device_address`` is the address at which the printer was recognised, with the evidence:
-    ``192.168.1.61 (same MAC)``. It is "" if an unusable service with the printer's name is
-    announced at an address of the same device.
+    ``device_address`` is an address of the device that was recognised as the printer, with the
+    evidence: ``192.168.1.61 (same MAC)``. It is "" if an unusable service with the printer's name
+    is announced at an address of this device.
     ``out_of_reach`` is the reason why this machine cannot print to ``address``.
     ``attempts`` are the results of all connections to the printer's port, oldest first.
     ``is_answering``: some port of the address accepts or refuses connections.

@@ -33,7 +33,7 @@ class PrimingSockets:
                 # If its queue is full, the next socket is used.
                 if error.errno in _NO_RESOURCE:
                     continue
-            return True  # also after another error: then no other socket can send it either
+            return True  # also after any other error: the next socket would get the same error
         return False
 
     def close(self) -> None:

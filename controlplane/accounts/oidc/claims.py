@@ -116,8 +116,8 @@ def read_claims(
     """Return the claims of the ID token, if there is one, and of userinfo, which takes precedence.
 
     Raises:
-        ProviderRefusedError: the two are about different users, name no user, or do not contain
-            the user's groups because there are too many.
+        ProviderRefusedError: the ID token and userinfo are about different users, they name no
+            user, or the provider left out the user's groups because there are too many.
     """
     claims = {**(id_token or {}), **userinfo}
     subject = claims.get("sub")

@@ -48,7 +48,8 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _pulses(client: OperationsClient, summary: FinancialSummary) -> Sequence[VenuePulse]:
-    """Return the pulse of each location: its net today, and yesterday until the same time.
+    """Return the pulse of each location: its net sales of today, and of yesterday until
+    the same time.
 
     Empty if there are more than `COMPARED_MAX` locations.
     """

@@ -17,7 +17,7 @@ def is_possible() -> bool:
 
 
 def ask(question: str, parse: Parser[Value], default: str = "") -> Value:
-    """Ask until the answer is valid. An empty answer is the default."""
+    """Ask until the answer is valid. An empty answer selects ``default``."""
     prompt = f"{question} [{default}]: " if default else f"{question}: "
     return retry(lambda: parse(_read_line(prompt) or default))
 

@@ -1,10 +1,11 @@
 """Measures the processor time of the service for frequent calls: `make bench-calls`.
 
 A real service on SQLite has a sandbox of three locations and 40 days, and a device. Eight clients
-send the same call as often as they can. The table shows two processor times for one call: that of
-the service, and that of the framework alone, which is the same server and router with a constant
-reply of the same bytes. Both are medians of several rounds, and the two servers are measured in
-turn.
+send the same call as often as they can. The table shows the processor time of one call for the
+service, and for the framework alone. The framework alone is a process with the server and the
+router of the service (`tests.bench.calls.bare`). It sends a copy of the service's reply to each
+call. Both figures are medians of several rounds. Each round measures first the service, and then
+the framework.
 
 Usage: python -m tests.bench.calls [--rounds N]
 """
@@ -165,7 +166,7 @@ async def reply_to(port: int, request: bytes) -> bytes:
 
 
 def cost_ms(started: Service, call: Call) -> float:
-    """Return the processor time of the process for one call."""
+    """Return the processor time that ``started`` uses for one call, in milliseconds."""
     before_s = started.cpu_s
     tally = asyncio.run(exchange(started.port, [call.request] * CALLS, CLIENTS))
     if tally.statuses != {200: CALLS}:

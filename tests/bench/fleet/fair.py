@@ -66,7 +66,7 @@ def _p95_ms(port: int, member: Member) -> float:
             request = list_devices(member) if number % 2 else heartbeat(member)
             tally = await exchange(port, [request], 1)
             if tally.statuses != {200: 1}:
-                raise RuntimeError(f"the other organization was refused: {tally.statuses}")
+                raise RuntimeError(f"a measured call was refused: {tally.statuses}")
             latencies.extend(tally.latencies_s)
             await asyncio.sleep(0.05)
 

@@ -205,8 +205,8 @@ USB_SCENES = (
     Scene(
         "a queue that prints through ipp-usb is reachable when its USB printer is plugged in",
         Part(
-            # The status is unknown, because a user may have chosen the name in the URI. Such a name
-            # matches no model, even if the printer is plugged in.
+            # The status is not "unreachable", because a user may have chosen the name in the URI.
+            # Then the name matches no model, even if the printer is plugged in.
             {"canon": _usb("unknown"), "canon-2": _usb("unknown")},
             queues=(
                 Queue("canon", "dnssd://Canon%20TR150%20series%20(USB)._ipp._tcp.local/"),

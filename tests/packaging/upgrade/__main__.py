@@ -360,7 +360,9 @@ def main() -> int:
         "--only", default="", help="only interruptions whose name matches this regular expression"
     )
     parser.add_argument("--part", choices=("all", "roll-backs", "interruptions"), default="all")
-    parser.add_argument("--older", type=Path, help="package that keeps no previous version")
+    parser.add_argument(
+        "--older", type=Path, help="package without the script for upgrades, to upgrade from"
+    )
     parser.add_argument("--package", type=Path, help="package to test")
     parser.add_argument("--scratch", type=Path, help="directory for temporary files")
     options = parser.parse_args()

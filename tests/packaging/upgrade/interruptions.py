@@ -27,7 +27,7 @@ class Interruption:
 
     Args:
         text: what happens at this interruption.
-        step: the step of the tracer.
+        step: the name of the system call before which the tracer stops, as `tracer` defines it.
         traced: what runs under the tracer. ``dpkg``: the package manager. ``verification``: the
             verification of a version that works. ``roll-back``: the verification of a version
             that does not start.

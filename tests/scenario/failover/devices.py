@@ -2,8 +2,8 @@
 them.
 
 Each device keeps a command stream open and submits reports. It selects a host at random for each
-call, and tries again after an error. Like the agent, it submits a report with the same id until the
-report is accepted.
+call, and tries again after an error. Like the agent, it submits a report again until the report is
+accepted, each time with the same report id.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Record:
     """What all devices have sent and received.
 
     Attributes:
-        submitted: ids of reports that a device has created to submit them.
+        submitted: ids of reports that a device has begun to submit.
         accepted: ids of reports that the service accepted.
         created: ids of requests that the service has created.
         arrived: ids of requests that a stream has delivered.

@@ -223,7 +223,7 @@ class SimulatedKernel:
         return self.now_s
 
     def wait(self) -> None:
-        self.now_s += 0.1  # longer than a real wait, so that a search needs fewer steps
+        self.now_s += 0.1  # longer than a real wait, so that a test needs fewer steps
 
     def prime(self, address: str) -> bool:
         self._primed.setdefault(address, self.now_s)

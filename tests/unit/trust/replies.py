@@ -124,7 +124,7 @@ REPLIES: Final = (
             "requestId": Effect(
                 "identifies the request and its report", (DATABASE, LOG), (ACKNOWLEDGE, SUBMIT)
             ),
-            "bindingId": Effect("must be the device's own binding, or the entry is not used"),
+            "bindingId": Effect("must be the device's own binding, or the command is ignored"),
             "kind": Effect("which of the two reports is collected"),
             "expiresAt": Effect("the time after which the request does not start", (DATABASE,)),
             "status": Effect("whether an acknowledgement is sent again, at most once a minute"),

@@ -134,7 +134,11 @@ async def _record_refusals(recorder: Recorder) -> None:
 
 
 async def _record_every_page(recorder: Recorder, path: str, access_token: str) -> None:
-    """Read every page of a listing, because the examples do not contain every form of its rows."""
+    """Read every page of a listing.
+
+    The examples do not contain every form of its rows, and a test compares the forms in all replies
+    with the contract.
+    """
     first = "?status=completed" if path == routes.SALES else "?"
     query = first
     for _ in range(100):

@@ -282,7 +282,7 @@ async def test_a_successful_sign_in_does_not_reset_the_limit_of_the_client_addre
         await Browser(service).sign_in(password="not this one, no")
     assert (await Browser(service).sign_in("eve@example.com")).status_code == 200
     assert (await Browser(service).sign_in(password="not this one, no")).status_code == 401
-    # This was failure number FAILURES_MAX from the address that Eve also uses.
+    # The wrong password was failure number FAILURES_MAX from the address that Eve uses as well.
     assert (await Browser(service).sign_in("eve@example.com")).status_code == 429
 
 

@@ -126,7 +126,7 @@ def _outage_value(
     """
 
     def enough(some: int, of: int) -> bool:
-        """Return whether ``some`` of ``of`` devices are enough for a site outage."""
+        """Return whether ``some`` devices, out of ``of`` devices, are enough for a site outage."""
         return (some == of and some >= 2) or (some >= 3 and some / of >= 0.8)
 
     if is_open and enough(len(offline), devices):

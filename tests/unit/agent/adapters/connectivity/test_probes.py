@@ -250,7 +250,7 @@ def test_only_the_name_servers_of_windows_interfaces_in_use_are_queried(
         "{wifi}": {"EnableDHCP": 1, "DhcpNameServer": "172.16.0.1"},
         "{removed}": {"EnableDHCP": 1, "NameServer": "9.9.9.9"},
         "{lan}": {"EnableDHCP": 1, "NameServer": "", "DhcpNameServer": "192.168.1.1 192.168.1.2"},
-        # The server from DHCP is left over from the time before the address was configured.
+        # DHCP is off for this interface. The name server is left over from the time when it was on.
         "{fixed}": {"EnableDHCP": 0, "NameServer": "", "DhcpNameServer": "172.16.0.3"},
     }
     in_use = list(name_servers._interfaces_in_use())

@@ -139,8 +139,8 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
 
 
 def test_a_scan_gives_up_second_tries_at_print_ports_that_would_start_late() -> None:
-    """Two connections to the same print port are a second apart. The scan gives up a second
-    try that would start more than `PRINT_PORTS_WAIT_S` after the end of address resolution.
+    """The scan waits 1 s before it connects to the same print port again. It omits this second try
+    if the try would start more than `PRINT_PORTS_WAIT_S` after the end of address resolution.
     """
     lan = SimulatedLan(
         {
