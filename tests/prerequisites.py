@@ -87,7 +87,7 @@ def _other_user() -> None:
 
 
 def _peers() -> None:
-    """Create a queue for an announced printer, and start a printer that announces itself."""
+    """Start a printer that announces itself, and create a print queue for this printer."""
     with tempfile.TemporaryDirectory(prefix="peers-") as path:
         directory = Path(path)
         directory.chmod(0o755)

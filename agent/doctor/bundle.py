@@ -56,7 +56,7 @@ Member = tuple[str, str]
 class FreshReport:
     """A report that was collected for the bundle.
 
-    ``payload`` is None if the report could not be collected for the given ``reason``.
+    ``payload`` is None if the report could not be collected. Then ``reason`` states why.
     """
 
     kind: Kind

@@ -60,7 +60,7 @@ def repository_file(url: str) -> str:
 
 def publish(packages: Iterable[Path], output: Path, url: str, key: Key) -> None:
     add_packages(packages, output / "packages", key)
-    # The time of the index is now, not that of the commit.
+    # The index gets the current time, not the time of the commit.
     _run(
         "env", "--unset=SOURCE_DATE_EPOCH",
         "createrepo_c", "--quiet", "--no-database", "--update", "--retain-old-md=3", output,

@@ -51,7 +51,7 @@ def step_down(directory: Path) -> bool:
     except OSError as error:
         raise StateError(
             f"{directory} belongs to {user_name(status.st_uid)}, and this process cannot change to"
-            f" that user ({error.strerror}): run the command as this user"
+            f" that user ({error.strerror}): run the command as that user"
         ) from None
     os.environ.update(
         HOME=home,
@@ -97,7 +97,8 @@ def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], Non
     try:
         yield write
     finally:
-        # If the child ended early, `write` has already raised an error. This can raise another one.
+        # If the child ended early, `write` has already raised an error. Closing the pipe can raise
+        # another error.
         with contextlib.suppress(OSError):
             content_pipe.close()
         reply_pipe.close()
@@ -161,5 +162,5 @@ def _require_readable_program(directory: Path, uid: int) -> None:
         if not os.access(part, os.R_OK):
             raise StateError(
                 f"{directory} belongs to {user_name(uid)}, who cannot read this program in"
-                f" {part.parent}: install it where this user can read it"
+                f" {part.parent}: install it where that user can read it"
             )

@@ -50,7 +50,7 @@ class Changes:
     """All differences between two reports.
 
     Args:
-        since: When the earlier report was started, as the report contains it (ISO 8601).
+        since: The start time that the earlier report contains (ISO 8601).
         changes: The differences, most severe first.
         not_compared: Sentences about subjects that one of the reports did not check.
     """
@@ -119,7 +119,7 @@ def covers(
 def _limits(payload: NetworkPayload | ApplicationPayload) -> frozenset[str]:
     """Return a report's limitations, without the lines about watched devices.
 
-    Each number in them, which can vary, is replaced by ``#``.
+    Each number in a limitation is replaced by ``#``, because such numbers can vary.
     """
     if isinstance(payload, ApplicationPayload):
         inner_limitations = payload.snapshot.limitations

@@ -29,7 +29,7 @@ _INTERFACES_KEPT: Final = {4: 8, 5: 2, 6: 1}
 _FIELDS_KEPT: Final = {4: 48, 5: 16, 6: 4}
 _BROWSER_FIELDS_KEPT: Final = {4: 16}
 _LINES_KEPT: Final = {1: 128, 2: 32, 3: 8, 4: 6, 5: 4, 6: 2}
-"""Numbers of limitations, and of failures."""
+"""Numbers of limitations. The same numbers apply to failures."""
 
 
 def seal(report: SubmitResultRequest, max_bytes: int, *, first_tier: int = 0) -> SealedReport:

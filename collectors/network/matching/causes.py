@@ -281,7 +281,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "other-kind-of-device",
             lambda s, _: bool(s.occupant_name),
             "the device there is {s.occupant_name}",
-            "the device at the address has no print port and a different name",
+            "the device at the address has a different name and no print port",
             "has another device taken the address?",
         ),
     ),
@@ -383,8 +383,8 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         Cause(
             "client-isolation",
             lambda s, m: _is_unreached_in(s, m.isolated_network),
-            "on the Wi-Fi {m.isolated_on} nothing but the gateway answers; it may isolate its"
-            " clients",
+            "on the Wi-Fi {m.isolated_on} nothing but the gateway answers; this Wi-Fi may"
+            " isolate its clients",
             "a printer is set up in this machine's Wi-Fi network; the whole network was scanned,"
             " and only the gateway answers",
             "switch off client isolation (AP isolation, guest network), or use the cable",
@@ -402,7 +402,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         Cause(
             "multicast-filtered",
             lambda s, _: is_resolved_by_mdns(s.printer),
-            "multicast does not pass on {m.unicast_only}: hosts answer mDNS only by unicast",
+            "multicast does not work on {m.unicast_only}: hosts answer mDNS only by unicast",
             "no host answers a multicast question, but some answer a unicast one",
             "enable multicast in the access point and switch (IGMP snooping, multicast filter)",
             exists=lambda m: bool(m.unicast_only),

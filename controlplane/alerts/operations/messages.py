@@ -213,7 +213,8 @@ class RouteRequest(Exact):
 class RouteReply(Tolerant):
     """``secret`` is null unless the request has set the target of a webhook.
 
-    The service signs the notifications to this target with it. No other reply contains it.
+    The service signs the notifications to this target with the secret. No other reply contains the
+    secret.
     """
 
     route: RouteRecord

@@ -34,7 +34,8 @@ def create_link(options: argparse.Namespace) -> int:
         ),
     )
     note = (
-        f"The token links {channel} once, and expires at {new_link.expires_at:%Y-%m-%d %H:%M} UTC."
+        f"The token can link {channel} once."
+        f" It expires at {new_link.expires_at:%Y-%m-%d %H:%M} UTC."
         " Hand the token over now: it is shown only once."
     )
     print_secret(new_link.token, note)

@@ -157,7 +157,7 @@ SCENES = (
     Scene(
         "multicast is filtered",
         Part(
-            {"called": Verdict("reachable", at(18), ("multicast does not pass",))},
+            {"called": Verdict("reachable", at(18), ("multicast does not work",))},
             (printer(18, "Called"),),
             queues=(Queue("called", "dnssd://Called._ipp._tcp.local/"),),
         ),
@@ -240,7 +240,7 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
     [
         (ISOLATED, "the Wi-Fi wlan0 nothing but the gateway answers"),
         (ALL_FAULTS, f"are in one network, {NET}.0/24"),
-        (ALL_FAULTS, "multicast does not pass on"),
+        (ALL_FAULTS, "multicast does not work on"),
     ],
 )
 def test_network_problem_is_listed_once_and_in_a_printers_reason_until_it_is_fixed(

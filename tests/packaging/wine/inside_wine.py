@@ -19,7 +19,9 @@ from agent.adapters.storage.atomic_file import write_atomically
 
 
 def import_all() -> None:
-    """Import all modules of the agent and the collectors; print the platform and their number."""
+    """Import all modules of the agent and the collectors. Print the platform and the number of
+    modules.
+    """
     names = [
         module.name
         for package in (agent, collectors)
@@ -38,7 +40,7 @@ def hold_the_desktop() -> None:
     uses it, and runs longer than that program. A reader of the program's stderr would therefore
     wait until the desktop ends. To prevent this, this command runs before the tested programs. The
     desktop then inherits the descriptors of this command. The caller reads only the first line of
-    its output.
+    this command's output.
     """
     if sys.platform == "win32":
         print(ctypes.windll.user32.GetDesktopWindow(), flush=True)

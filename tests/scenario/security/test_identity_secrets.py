@@ -1,4 +1,4 @@
-"""Searches everything that the agent writes for its API key and its private key.
+"""Searches for the agent's API key and private key in everything that the agent writes.
 
 Only identity.pem may contain the private key.
 """

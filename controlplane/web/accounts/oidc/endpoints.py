@@ -33,7 +33,8 @@ from controlplane.web.oauth.requests import issuer_of
 log = logging.getLogger("controlplane.web.accounts.oidc")
 QUERY_MAX: Final = 2048
 """Maximum length of the query of an OAuth page. The cookie keeps the query, so that the user can
-return to this page after the sign-in. If it is longer, the user returns to the console instead."""
+return to this page after the sign-in. If the query is longer, the user returns to the console
+instead."""
 PARAMETERS_MAX: Final = 20
 _SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _EXPIRED: Final = "the sign-in has expired, or was finished already: start again"
