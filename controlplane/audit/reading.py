@@ -15,7 +15,7 @@ class AuditFilters:
     """Filters of entries. A filter that is None accepts all entries.
 
     Attributes:
-        by: part of a name, or the end of an API key.
+        by: part of the actor's name, or the end of the API key that the actor used.
         area: first part of the operation's name.
         before: position of the last entry of the previous page.
     """

@@ -1,7 +1,7 @@
 """The four operations of support.
 
-A link belongs to a whole organization. A caller with access to only some locations cannot link the
-organization. An API key can link only its own organization.
+A link connects a whole organization with a chat with support. A caller with access to only some
+locations cannot link the organization. An API key can link only its own organization.
 
 Support creates a token for each link and sends it in the chat. Every caller who knows the token can
 see the link until it is confirmed. After that, a caller of a different organization gets the same

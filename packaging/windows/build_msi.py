@@ -55,7 +55,7 @@ class Action:
     Args:
         position: its place in the sequence `InstallExecuteSequence`.
         condition: the condition of Windows Installer under which the action runs.
-        flags: how Windows Installer runs it, in addition to the flags of all these actions.
+        flags: flags of this action only. All actions also have DEFERRED and AS_SYSTEM.
         arguments: the arguments of `venue-agent.exe windows-setup`.
     """
 
@@ -121,7 +121,10 @@ UI_ACTIONS: Final = (
     ("ValidateProductID", "", 700), ("CostInitialize", "", 800), ("FileCost", "", 900),
     ("CostFinalize", "", 1000), ("ExecuteAction", "", 1300),
 )  # fmt: skip
-"""The standard actions that run before an installation with a user interface, in the same form."""
+"""The standard actions that run before an installation with a user interface.
+
+Each has a name, a condition and a place in the sequence.
+"""
 ALL_OR_NONE: Final = (
     "(BASE_URL AND LOCATION_ID AND API_KEY_FILE) OR NOT (BASE_URL OR LOCATION_ID OR API_KEY_FILE)"
 )

@@ -68,7 +68,7 @@ def main() -> int:
         "--requests", type=int, default=100, help="number of requests to each service"
     )
     parser.add_argument(
-        "--rare", type=int, default=4, help="number of requests that are sent after 11 s of idling"
+        "--rare", type=int, default=4, help="number of requests that each follow 11 s of idling"
     )
     parser.add_argument(
         "--every-build", action="store_true", help="measure every build, not only the package"

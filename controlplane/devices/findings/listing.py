@@ -75,7 +75,7 @@ def finding_devices(
 def unknown_device_count(sums: Sums, rule: str | None) -> int:
     """Return how many matching devices have no recent report to which ``rule`` applies.
 
-    If ``rule`` is None, a recent report of any kind is enough.
+    If ``rule`` is None, return how many matching devices have no recent report of any kind.
     """
     return sums.count(DEVICE) - sums.count(ANY if rule is None else rule_of(rule).subject)
 
@@ -178,7 +178,8 @@ def _read_positions(
         .where(DeviceFinding.rule.in_({each.rule for each in page}))
         .where(tuple_(*entry_key).in_([(each.rule, each.location_id) for each in page]))
     )
-    # The rows are sorted here. Otherwise, SQLite reads the index by `since` with all locations.
+    # The rows are sorted in Python. If the query sorted them, SQLite would use an index that is
+    # ordered by `since`, and would read the findings of all locations.
     rows = sorted(sums.context.session.execute(query), key=itemgetter(0, 1))
     matching = sums.device_keys_at(locations)
     limit = body.devices or records.DEVICES_DEFAULT

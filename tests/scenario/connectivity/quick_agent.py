@@ -3,8 +3,9 @@
     python -m tests.scenario.connectivity.quick_agent GRACE_S CONFIG READY_FILE
 
 An agent records no incident in the grace time after its start. The tests use this module to save a
-minute. The agent creates READY_FILE when the gateway has answered a probe.
-From then on, the agent detects a silent gateway even while its neighbour entry is still valid.
+minute. The agent creates READY_FILE when the gateway has answered a probe. From then on, the agent
+detects that the gateway is silent even while the neighbour table still has a valid entry for the
+gateway.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Tests of routes: matchers, grouping, the bodies of each kind, and the delivery log."""
+"""Tests of routes: matchers, grouping, message bodies for each kind of route, and delivery log."""
 
 import json
 from typing import Final
