@@ -71,12 +71,12 @@ from collectors.shared.watched_devices import expectations, terminals_of
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 11.0
 """The system's resolver waits five seconds for each name server, and tries twice (resolv.conf(5)).
-So with one name server it ends after ten seconds. Print systems wait as long for a name."""
+So with one name server it ends after ten seconds. Print systems also wait this long for a name."""
 _DISCOVERY_SHARE = 0.8
 """The share of the job's maximum duration after which the scan and mDNS end."""
 _RESERVE_S = 0.3
-"""How long before the job's maximum duration the collection ends. Then the facts are still sent in
-time."""
+"""The collection ends this many seconds before the job's maximum duration is over, so that the
+facts are still sent in time."""
 _GRACE_S = 0.2
 """How long to wait for threads that are not done when the run ends. All threads share this time."""
 _POLL_S = 0.05

@@ -52,7 +52,11 @@ def write_config(folder: Path, base_url: str, key: str, more: str = "") -> Path:
 
 @dataclass(frozen=True, slots=True)
 class RunningDaemon:
-    """A daemon. ``began`` is the monotonic time of its exec; ``ready_s`` later, it sent READY=1."""
+    """A daemon.
+
+    ``began`` is the monotonic time of its exec. ``ready_s`` is the time from its exec until it sent
+    READY=1, in seconds.
+    """
 
     process: subprocess.Popen[bytes]
     began: float

@@ -51,7 +51,8 @@ class HistoryRow:
         state: the state of the request (rules.lifecycle). A scheduled report has the state
             ``waiting`` until it is sent, and then ``submitted``.
         attempt: the number of collections for the request; 0 for a scheduled report.
-        detail: why the request or its report was refused or dropped, or ``scheduled``.
+        detail: why the request or its report was refused or dropped. For a scheduled report that
+            is not sent yet, ``scheduled``.
     """
 
     at: str

@@ -3,7 +3,7 @@
 `FindingCount` and `FindingDay` store the sums. The *subject* of a sum is what it counts: devices
 with a finding, devices with a recent report of a kind, or what `DEVICE`, `ANY` and `PROBLEM` in
 `findings.rules` describe. `CountedDevice` stores what each device has added to the sums. When a
-device is counted again, this part is subtracted before the new part is added.
+device is counted again, its old contribution is subtracted before its new contribution is added.
 """
 
 from collections import Counter

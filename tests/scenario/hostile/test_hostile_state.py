@@ -19,7 +19,7 @@ from tests.scenario.hostile.state import FILES, PLANTERS, READS, VERBS, cells
 from tests.scenario.security.shared_python import ENVIRONMENT, shared_python
 
 STEP = sizes.amount(medium=len(PLANTERS), large=1)
-"""The argument of `cells` for the size of this run."""
+"""The argument ``step`` of `cells`, for the size of this run."""
 
 
 @pytest.fixture

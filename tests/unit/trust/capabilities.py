@@ -96,7 +96,10 @@ def limits() -> Iterator[tuple[str, str]]:
     """Yield the name and the value of each limit."""
     config = LocalConfig()
     yield "size of a reply", _bytes(http_client.REPLY_MAX_BYTES)
-    yield "size of an enrollment, which is stored", _bytes(service_client.RECORD_MAX_BYTES)
+    yield (
+        "size of a reply to `enroll` or `current`, which the device stores",
+        _bytes(service_client.RECORD_MAX_BYTES),
+    )
     yield "size of a frame of a command stream", _bytes(command_frames.FRAME_MAX_BYTES)
     yield "entries in a frame", f"{command_frames.COMMANDS_MAX}"
     yield "unreadable entries, after which a reply is closed", f"{receive.UNREADABLE_MAX}"

@@ -1,5 +1,5 @@
-"""Types for the tables of the contract's statements and their tests, and test ids that several of
-the tables use.
+"""Types for the tables that list the statements of the contract with the tests that cover them, and
+test ids that several of these tables use.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """A simulated week of a fleet, with every heartbeat of each device.
 
-This module does not use the code of alerts that it helps to test. From the service, it imports only
-opening hours and maintenance.
+The week is used to test the service's code for alerts, so this module does not use that code. From
+the service, it imports only opening hours and maintenance.
 """
 
 import random

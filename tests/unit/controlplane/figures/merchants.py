@@ -81,7 +81,10 @@ class RefundPlan:
     and tip.
     """
     amount_percent: int
-    """The refunded percentage of these lines; without lines, of the goods not refunded yet."""
+    """The refunded percentage of the amounts of ``lines``.
+
+    If there are no lines, it is a percentage of the goods that are not refunded yet.
+    """
     method: int
 
 
