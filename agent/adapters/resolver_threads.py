@@ -9,8 +9,8 @@ from typing import Any
 class ResolverThreads(ThreadPoolExecutor):
     """An executor whose threads are abandoned at the end of the program.
 
-    ``asyncio.run`` and Python itself wait for the threads of other executors. Then a stop could
-    take longer than service managers wait.
+    ``asyncio.run`` and Python itself wait for the threads of an ordinary executor. With such an
+    executor, a stop of the agent could take longer than service managers wait.
     """
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:

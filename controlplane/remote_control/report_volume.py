@@ -20,9 +20,9 @@ from controlplane.storage.tables import Report, ReportVolume
 ROW_BYTES: Final = 1024
 """Assumed size of the row and the index entries of a report, in addition to its payload."""
 RETRY_S: Final = 1800
-"""Longest wait in seconds, without its random part. `spread` adds at most the same time again, so
-that devices do not return together at midnight. The sum is at most an hour, because an agent that
-is given a longer wait returns after an hour."""
+"""Longest wait in seconds before `spread` makes it random, so that devices do not return together
+at midnight. `spread` at most doubles the wait. The result is therefore at most an hour, which is
+the longest wait that an agent accepts."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
 

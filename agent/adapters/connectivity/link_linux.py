@@ -1,4 +1,4 @@
-"""Reads links, addresses, default routes and neighbours by rtnetlink (Linux). Sends nothing."""
+"""Reads links, addresses, default routes and neighbours by rtnetlink (Linux). Sends no packets."""
 
 import contextlib
 from dataclasses import replace

@@ -45,7 +45,10 @@ def _disks(facts: SnapshotFacts, used_min: float, free_max: float) -> Iterator[V
 
 
 def _shares_space(facts: SnapshotFacts, mount: str) -> bool:
-    """Return whether a mount is the read-only system of macOS. User files share its space."""
+    """Return whether a mount is the read-only system volume of macOS.
+
+    This volume and the volume of the user's files share their free space.
+    """
     return mount == "/" and facts.machine.text("disk./.fileSystem") == "apfs"
 
 

@@ -158,7 +158,7 @@ def choose_services(
 def _believed(
     services: Sequence[MdnsService], link: LinkLayer
 ) -> tuple[list[MdnsService], Counter[str]]:
-    """Return the services without false addresses and without unreachable ones (`_elsewhere`).
+    """Return the services without their false and their unreachable addresses (`_elsewhere`).
 
     Also returns the number of services that had false addresses, by the address that announced
     them. Only an address that does not belong to the announcer can be false. It is false if the

@@ -74,8 +74,9 @@ def _meaningful(text: str) -> str | None:
 def _decode(data: bytes, declared_charset: str) -> str:
     """Decode a text with the first charset in which all of its bytes are valid.
 
-    UTF-8 is tried first, then the declared charset, then a Chinese and a Japanese charset if the
-    result looks like such a text. If none of them fits, the text is decoded as Windows-1252.
+    UTF-8 is tried first, and then the declared charset. Then a Chinese and a Japanese charset are
+    tried, but their result is used only if it looks like Chinese or Japanese. If no charset fits,
+    the text is decoded as Windows-1252.
     """
     for charset in ("utf-8", _python_name(declared_charset)):
         if charset and (text := _decode_strictly(data, charset)) is not None:

@@ -1,8 +1,8 @@
 """Runs each verb with each state file replaced by each kind of hostile object.
 
 A cell is a verb, a file, and the plant: the object in the file's place. Each cell runs in its own
-process. `test_hostile_state` runs this module. As root, it does so in a network namespace without
-an interface, with a Python that the service's user can also read:
+process. `test_hostile_state` runs this module. If the test runs as root, it starts the module in a
+network namespace without an interface, with a Python that the service's user can also read:
 
     unshare --net python -m tests.scenario.hostile.state HOME CALLER STEP [VERBS]
 
