@@ -83,7 +83,7 @@ class CurrencyPart(Tolerant):
 
 
 class WindowsReply(Tolerant):
-    """A reply for the local days of each location."""
+    """A reply with ``windows``: the local days of each location that the figures are about."""
 
     windows: Array[records.Window]
 

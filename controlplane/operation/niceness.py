@@ -9,9 +9,9 @@ NICENESS: Final = 10
 
 
 def lower_priority() -> None:
-    """Lower the priority of the calling thread on Linux, and of the process on other systems.
+    """Lower the priority of the calling thread on Linux, and of the process on macOS.
 
-    If a sandbox refuses this, the priority is unchanged (setpriority(2)).
+    On Windows, or if a sandbox refuses this (setpriority(2)), the priority is unchanged.
     """
     if sys.platform != "win32":
         with contextlib.suppress(PermissionError):

@@ -104,7 +104,7 @@ def is_port_name(text: str) -> bool:
 
 
 def _ports(services: Iterable[MapService]) -> dict[float, _PortServices]:
-    """Return the descriptions of each port from all its services."""
+    """Return the descriptions of the services of each port, and whether one of them answered."""
     ports: dict[float, _PortServices] = {}
     for service in services:
         name = _service_name(service)

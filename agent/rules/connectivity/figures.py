@@ -35,8 +35,8 @@ def interruptions(
 ) -> Iterator[Interruption]:
     """Yield the interruptions between two times. Parts outside of this period are cut off.
 
-    If an incident consists of several interruptions, the record does not contain the times of each.
-    They are therefore spread evenly over the incident.
+    If an incident consists of several interruptions, the record does not contain their times. The
+    interruptions are therefore spread evenly over the incident.
 
     Args:
         causes: only incidents with these causes are used. With `LOCAL_CAUSES`, the function yields

@@ -22,8 +22,8 @@ Cause = Literal[
     "device-absent",
 ]
 """The cause of an incident. The cause of an interruption is the first failed part of the path from
-this machine to the service. If it is ``unreachable``, the gateway works, and it is unknown whether
-the provider or the service failed. The last three causes are local faults (of a print queue, the
+this machine to the service. ``unreachable``: the gateway works, and it is unknown whether the
+provider or the service failed. The last three causes are local faults (of a print queue, the
 kiosk's page or a watched device), which leave the connection intact."""
 
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)

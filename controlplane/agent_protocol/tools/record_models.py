@@ -16,8 +16,8 @@ from controlplane.figures.records import Cents, PaymentType
 RECORDS_MAX: Final = 100
 LIMIT_DEFAULT: Final = 20
 REPORTS_WITH_FINDINGS_MAX: Final = 5
-"""Maximum number of reports on a page of deviceReports with findings. A page with more reports has
-no findings, because parsing all the reports would take too long.
+"""A page of deviceReports with more than this number of reports contains no findings, because
+parsing all the reports would take too long.
 """
 
 Dataset = Literal[
@@ -168,7 +168,7 @@ class DeviceIncidentRow(Tolerant):
     began_at: Timestamp
     ended_at: Timestamp | None = Field(description="null: no report contains its end")
     downtime_seconds: int
-    count: int = Field(description="number of interruptions that the incident joins")
+    count: int = Field(description="number of interruptions or local faults in this incident")
     evidence: str = Field(
         description="what the device observed. For a local fault, it begins with what failed, such"
         " as the name of a print queue, and a colon"
@@ -194,7 +194,8 @@ class BusinessRecords(Tolerant):
     next_cursor: str | None
     unknown_device_count: Count | None = Field(
         default=None,
-        description="number of queried devices without a report of the last seven days that can"
-        " contain these rows. Whether they have findings or incidents at present is not known."
+        description="number of queried devices that sent, in the last seven days, no report of a"
+        " kind that can contain such rows. Whether these devices have findings or incidents at"
+        " present is not known."
         " null: the dataset is neither findings nor incidents",
     )

@@ -50,7 +50,7 @@ def tool(
 ) -> Tool:
     """Return the tool that runs a function.
 
-    The annotations of the function name the models of the arguments and of the result.
+    The function's annotations are the models of its arguments and of its result.
     """
     hints = get_type_hints(run)
     _, result = get_args(hints.pop("return"))

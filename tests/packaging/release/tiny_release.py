@@ -134,7 +134,7 @@ def bill_of_program() -> dict[str, object]:
 
 
 def deb(*modules: str) -> bytes:
-    """Return a Debian package whose program has modules of the agent and h11, and ``modules``."""
+    """Return a Debian package whose program contains `agent.cli`, h11 and ``modules``."""
     code = frozen_program("agent.cli", "h11", *modules)
     members = {
         "debian-binary": b"2.0\n",

@@ -59,7 +59,8 @@ def stored_record(folder: Path) -> Json:
 
 
 async def start_the_agent(folder: Path, home: Path) -> tuple[HostileService, Json]:
-    """Run today's agent on the state until it has sent the waiting report. Then run it again.
+    """Run today's agent on the state directory of the release until it has sent the waiting
+    report. Then run the agent again.
 
     Return the service, and the device record at the end.
     """

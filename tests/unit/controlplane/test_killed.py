@@ -89,7 +89,7 @@ class Reports:
         return await self.device.submit(self.payload(report_id), reportId=report_id)
 
     async def submit_all(self, kill: Callable[[], None], kill_at: int | None) -> None:
-        """Submit once each report that is not accepted yet.
+        """Make one attempt to submit each report that is not accepted yet.
 
         Calls ``kill`` when ``kill_at`` reports are accepted.
         """

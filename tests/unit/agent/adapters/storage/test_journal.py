@@ -221,7 +221,7 @@ def test_transitions_are_synced_unless_the_agent_repeats_them_after_a_power_loss
 
     assert durable == [
         True,  # added
-        False,  # accepted: the agent repeats the call
+        False,  # receipt acknowledged: the agent repeats the acknowledgement
         True,  # started
         False,  # start acknowledged: the agent repeats the acknowledgement
         True,  # refused
