@@ -43,7 +43,7 @@ def redact_configuration(text: str, redactor: Redactor) -> str:
 
 
 def secrets_in_configuration(text: str) -> Iterator[str]:
-    """Yield the secrets in the text of a file: values of secret keys, and credentials in URLs."""
+    """Yield the secrets in a file: values whose keys name a secret, and credentials in URLs."""
     yield from (value for value in named_values_in(text) if len(value) >= SHORTEST_VALUE)
     for line in text.split("\n"):
         # If a URL starts before the last "@", the text from the start of the URL to this "@"

@@ -25,7 +25,7 @@ location. Each evaluation finds a condition active, inactive or unknown.
 7. A device is offline only if it should be online (`devices.locations.status`), and only after
    monitoring has run for long enough (``can_detect_offline``). If a device is in maintenance, its
    active conditions are unknown. The condition ``no_report_for`` is also unknown while the device
-   need not be online.
+   is not online and need not be online.
 8. The alerts of a device that is no longer bound at the location, and the alerts of a rule that is
    no longer enabled, resolve at once.
 """

@@ -5,7 +5,7 @@ the rest of the body, or to read a reply. Until the head has arrived, the caller
 own limits cannot apply. Therefore the head must arrive soon and be small. The number of connections
 whose clients owe something is limited, in total and for each network. Beyond a limit, the
 connection that has waited longest is closed. A connection is also closed if its client reads
-nothing for a while, or sends many requests without waiting for the replies.
+nothing for a while, or sends a third request before the reply to the first.
 """
 
 import asyncio
@@ -36,9 +36,9 @@ more arrive, the service replies to the requests before them, and then closes th
 client can send the unanswered requests again (RFC 9112, section 9.3.2)."""
 BODY_AWAITED_S = 5
 """How long a request waits for its body before the application handles it. If many clients send
-slow bodies, the limits of `AwaitedConnections` close most of the connections during this wait. This
-saves the processor time for handling their requests. The wait applies only to bodies that uvicorn
-reads before the application asks for them."""
+slow bodies, the limits of `AwaitedConnections` close most of the connections during this wait, and
+the application never handles their requests. The wait applies only to bodies that uvicorn reads
+before the application asks for them."""
 ADDRESS_MAX: Final = 64
 """Maximum length of an address in ``X-Forwarded-For``. Longer texts are cut off."""
 _SILENT: Final = logging.Logger("silent", logging.CRITICAL)

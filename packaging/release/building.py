@@ -29,7 +29,7 @@ def build_release(
         machine_targets: the make targets that are built on this machine.
 
     Raises:
-        ReleaseError: A target failed.
+        ReleaseError: A make target failed.
     """
     with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as name:
         directory = Path(name)

@@ -115,7 +115,7 @@ def _is_on_other_mount(mount: Mount, holds_data: Mapping[str, bool]) -> bool:
     """Return whether an overlay, such as that of a container, stores its data on another mount.
 
     ``holds_data`` maps the path of each mount to whether the mount holds data. A mount that holds
-    none, such as a tmpfs, does not count.
+    no data, such as a tmpfs, does not count.
     """
     if not mount.upper or mount.path == "/":
         return False

@@ -55,7 +55,7 @@ class Case:
 
     @property
     def elsewhere(self) -> tuple[Match, ...]:
-        """The devices elsewhere that are the printer.
+        """The matched devices that are not the device at the destination.
 
         A MAC is the strongest evidence. So if some of the devices are identified by their MAC, the
         other devices are left out.

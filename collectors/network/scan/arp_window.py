@@ -37,7 +37,7 @@ class ArpWindow:
         return tuple(self._pending[index] for index in range(count))
 
     def mark_sent(self, now: float) -> None:
-        """Record that the kernel began at ``now`` to resolve the first of `next_to_resolve`."""
+        """Record that the kernel began at ``now`` to resolve the first of the next addresses."""
         target = self._pending.popleft()
         if target.address in self._unanswered:
             self._sent[target.address] = now

@@ -41,7 +41,7 @@ def read_neighbours_windows() -> tuple[LinkNeighbour, ...]:
 
 
 def parse_ip_net_table(table: bytes) -> tuple[LinkNeighbour, ...]:
-    """Parse a MIB_IPNET_TABLE2. Incomplete rows and rows of other families are left out."""
+    """Parse a MIB_IPNET_TABLE2. Truncated rows and rows of other families are left out."""
     if len(table) < _TABLE_HEADER_BYTES:
         return ()
     count = min(struct.unpack_from("<I", table)[0], _ROWS_MAX)

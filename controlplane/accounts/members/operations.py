@@ -1,7 +1,7 @@
 """Operations with which signed-in owners manage the members of an organization.
 
-The operations leave each organization at least one owner with access to all locations, because only
-such an owner can add another owner.
+After each operation, the organization still has at least one owner with access to all locations,
+because only such an owner can add another owner.
 """
 
 from functools import partial

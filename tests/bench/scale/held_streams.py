@@ -23,7 +23,7 @@ from agent.wire import routes
 AT_ONCE = 64
 """Maximum number of streams that are being opened at a time."""
 REOPEN_AFTER_S = 1.0
-"""Wait before a refused or lost stream is opened again."""
+"""The delay before a refused or lost stream is opened again."""
 ADDRESSES = 200
 """Source addresses of a process. Each address has 28,000 ports for the same destination."""
 ENDED = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP

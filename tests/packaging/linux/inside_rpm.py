@@ -100,8 +100,8 @@ class Verification(InstalledPackages):
         # Distributions with RPM lack this command of Debian, which starts and stops services.
         Path("/usr/bin/deb-systemd-invoke").unlink()
         super().__init__(service, home)
-        # The documented command completes an interrupted upgrade. Debian's rpm refuses to install
-        # packages without the added option.
+        # The documented command completes an interrupted upgrade. Debian's rpm installs packages
+        # only with the option --force-debian.
         repeat = documented("docs/upgrades.md")["rpm-repeat"].replace(
             "rpm ", "rpm --force-debian ", 1
         )

@@ -214,7 +214,7 @@ def publish(key: str, output: Path, *packages: Path) -> None:
 def make_sites(
     results: Path, place: Path, first: list[Path], upgrade: list[Path], broken: Path
 ) -> None:
-    """Create the states of the repository that the machine sees, one after the other."""
+    """Create a directory for each state of the repository. The container uses one after another."""
     sites = results / "sites"
 
     def copy_site(name: str, source: str) -> Path:

@@ -25,7 +25,7 @@ ENVIRONMENT: Final = {
 def shared_python() -> str:
     """Return a Python of this version that the owner of the agent's state directory can run.
 
-    It can import our libraries.
+    This Python can import our libraries.
 
     Raises:
         LookupError: There is no such Python.

@@ -1,9 +1,9 @@
 """The fields that replies contained, and the forms of each field.
 
 The forms of a field are the cases that a reader of replies must handle: null, absent, true, false,
-each value of an enum, and each object or type that it can have. Any other field has the single form
-"a value". The fields and their possible forms come from the schemas that were transcribed from the
-tables of the contract.
+each value of an enum, and each object or type that the field can have. All other values have the
+form "a value". The fields and their possible forms come from the schemas that were transcribed from
+the tables of the contract.
 """
 
 import re
@@ -169,8 +169,8 @@ def _schema_of(reply: httpx2.Response) -> Schema | None:
     retail_path = path.removeprefix("/api/v1")
     for (method, pattern), (_, schema) in retail.REPLIES.items():
         if method == reply.request.method and re.fullmatch(pattern, retail_path):
-            # The contract does not show the reply to a refresh of tokens. It has the same form as
-            # the reply to the exchange of an API key for tokens.
+            # The contract does not show the reply to a refresh of tokens. That reply has the same
+            # fields as the reply to the exchange of an API key for tokens.
             return retail.TOKENS if retail_path.startswith("/auth/") else schema
     return None
 

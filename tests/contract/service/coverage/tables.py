@@ -41,7 +41,7 @@ def coverage_tables() -> Iterator[str]:
         "with schemas that are transcribed from the documents alone:\n"
         "`tests/fakes/remote_control`, `tests/fakes/schemas/figures.py` and\n"
         "`tests/fakes/schemas/retail.py`. The contract does\n"
-        "not show the replies of support. They are validated with\n"
+        "not show the replies of the support operations. They are validated with\n"
         "`tests/fakes/support/schema.py`.\n"
     )
     yield from _fields()

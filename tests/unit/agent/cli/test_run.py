@@ -1,4 +1,4 @@
-"""Tests of `run` when a file is not accessible, or when its terminal has closed."""
+"""Tests of `run` when a file is not accessible, or when the terminal has closed."""
 
 import os
 import subprocess

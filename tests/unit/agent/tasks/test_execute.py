@@ -644,7 +644,7 @@ async def test_a_finished_request_creates_no_second_report(rig: ExecutorRig) -> 
 async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_once(
     rig: ExecutorRig,
 ) -> None:
-    """The bug of a collector that returns the wrong facts must not cause endless collections."""
+    """A bug that makes a collector return the wrong facts must not cause endless collections."""
     rig.parts.add_request(Event.ACCEPTED)
     wrong = CollectedFacts(good_facts("application"))
     rig.collectors.script.extend([wrong, wrong, wrong])

@@ -1,4 +1,4 @@
-"""Tests reading the interfaces of Windows and macOS with psutil and netifaces."""
+"""Tests of the code that reads the interfaces of Windows and macOS with psutil and netifaces."""
 
 import socket
 import sys
