@@ -189,7 +189,7 @@ def _count_wrong(session: Session, rollup: Any, location: int | None) -> int:
     if session.execute(text(f"SELECT NOT EXISTS ({stored_select})")).scalar_one():
         return int(session.execute(text(f"SELECT COUNT(*) FROM fresh_{table}")).scalar_one())
     fresh_select = f"SELECT * FROM fresh_{table}"
-    # A row with a wrong sum is in both differences, with the same key.
+    # A row with a wrong sum is in both differences. UNION counts its key only once.
     wrong_keys = " UNION ".join(
         f"SELECT {key} FROM ({rows} EXCEPT {other_rows}) d{number}"
         for number, (rows, other_rows) in enumerate(

@@ -75,8 +75,8 @@ def page(
     """Return the rows of a page, and the cursor of the next page or None.
 
     Args:
-        query: selects one class, or columns that include those of ``order``.
-        listing: everything that must be the same when the cursor is used, the organization first.
+        query: selects one ORM class, or columns. The columns must include those of ``order``.
+        listing: the values that must be the same on each page. The first value is the organization.
     """
     first_page = page_statement(query, order, limit)
     return page_after(context, first_page, order, listing, cursor=cursor, limit=limit)

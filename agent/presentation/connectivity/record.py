@@ -56,7 +56,7 @@ class ReportedRecord:
 
 
 def record_of(machine: Fields) -> ReportedRecord | None:
-    """Return the record of a snapshot; None if it has none."""
+    """Return the record in a snapshot, or None if the snapshot contains no record."""
     if not machine.is_known("history.since"):
         return None
     hours = _parsed(machine.texts("history.hours")[-HOURS_MAX:], parse_hour)

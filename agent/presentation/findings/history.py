@@ -222,7 +222,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "router-outages",
         _FIELDS,
-        f"the gateway did not answer {_WHEN}",
+        f"the gateway did not answer, {_WHEN}",
         "The router stopped answering {times} in {period}, {duration} in total{hours}.",
         f"check the router's power supply and log; replace it if it fails again{_AT_NIGHT}",
         _repeated("gateway-silent"),
@@ -230,7 +230,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "name-server-outages",
         _FIELDS,
-        f"no name server answered {_WHEN}",
+        f"no name server answered, {_WHEN}",
         "The name servers stopped answering {times} in {period}, {duration} in total{hours}; the"
         " network worked.",
         "configure a second name server in the router, of another provider",
@@ -239,7 +239,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "provider-outages",
         _FIELDS,
-        f"nothing beyond the gateway answered {_WHEN}",
+        f"nothing beyond the gateway answered, {_WHEN}",
         "The internet provider was down {times} in {period}, {duration} in total{hours}; the local"
         " network worked.",
         "report the times to the provider: `venue-agent timeline` shows them; restart the modem",
@@ -315,7 +315,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     NoteRule(
         "service-outages",
         _FIELDS,
-        f"the service did not answer {_WHEN}",
+        f"the service did not answer, {_WHEN}",
         "The service stopped answering {times} in {period}, {duration} in total{hours}; the"
         " internet worked.",
         "change nothing in the venue; ask the operator of the service",

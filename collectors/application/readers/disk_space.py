@@ -1,8 +1,8 @@
 """Measures how full each file system is. An unreachable network mount does not delay the others.
 
 If the server of a mount is unreachable, statvfs(2) blocks in the kernel, and the process cannot be
-ended. Therefore, on POSIX systems a separate `df` process queries each mount. It is abandoned if it
-does not reply in time.
+ended. Therefore, on POSIX systems each mount is queried by a `df` process of its own, which is
+abandoned if it does not reply in time.
 """
 
 import ctypes

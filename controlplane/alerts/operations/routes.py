@@ -53,7 +53,7 @@ def routes(context: RequestContext, _body: EmptyRequest) -> messages.RoutesReply
 
 
 def set_route(context: RequestContext, body: messages.RouteRequest) -> messages.RouteReply:
-    """Add or change a route. If the target of a webhook is set, the webhook gets a new secret."""
+    """Add or change a route. If ``body`` has a target for a webhook, create a new secret."""
     require_owner(context)
     require_known(context, body.locations)
     row = _new_route(context) if body.id is None else _route(context, body.id)

@@ -98,8 +98,8 @@ def _copies(number: int, last_sale: int, last_refund: int) -> list[str]:
     """Return the statements that write one copy of the rows.
 
     Args:
-        number: number of the copy, from 1. The last position times this number is added to each
-            position of the original.
+        number: number of the copy, from 1. The position of a row in the copy is its position in the
+            original, plus ``number`` times the last position of the original.
         last_sale: position of the last sale of the original.
         last_refund: position of the last refund of the original.
     """

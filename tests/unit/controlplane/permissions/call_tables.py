@@ -297,7 +297,7 @@ PROFILE_CALLS: Final = {
     f"{PROFILE}/create-key": (
         ("profile", LOCATION, lambda c, t: NEW_KEY | {"locations": [location_of(c, t)]}),
         (
-            "profile: a key that writes",
+            "profile: create a key that writes",
             LOCATION,
             lambda c, t: NEW_KEY | {"canWrite": True, "locations": [location_of(c, t)]},
         ),

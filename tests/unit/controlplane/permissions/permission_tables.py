@@ -31,7 +31,7 @@ OPERATIONS: Final = """\
 | console writes | 403 | yes | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
 | profile | 403 | 403 | 403 | yes | yes | yes | 401 | 401 | 401 | 401 |
 | location settings | 403 | 403 | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
-| profile: a key that writes | 403 | 403 | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
+| profile: create a key that writes | 403 | 403 | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
 | members, audit log | 403 | 403 | 403 | yes | 403 | 403 | 401 | 401 | 401 | 401 |
 | tools that read | yes | yes | yes | 401 | 401 | 401 | yes | 401 | 401 | 401 |
 | tools that write | 403 | yes | 403 | 401 | 401 | 401 | 403 | 401 | 401 | 401 |
