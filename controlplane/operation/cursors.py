@@ -57,8 +57,8 @@ class Cursors:
         """Return the cursor of the page after ``sort_key``.
 
         Args:
-            listing: everything that must be the same when the cursor is used, the organization
-                first.
+            listing: the values that must be the same on each page. The first value is the
+                organization.
         """
         expires_s = int((self.now + LIFETIME).timestamp())
         body = _FORMAT.pack(expires_s, _digest(listing), sort_key.value, sort_key.position)
