@@ -19,7 +19,8 @@ class Architecture:
     """The numbers of an architecture: its AUDIT_ARCH (linux/audit.h) and its system calls.
 
     The calls in ``refused`` always fail with EPERM. ``foreign_from`` is the first number of the
-    system calls of another interface to the same kernel (x32), or None. All of them fail, too.
+    system calls of another interface to the same kernel (x32), or None. A call with this number or
+    a higher number fails, too.
     """
 
     audit_number: int
@@ -58,8 +59,8 @@ ARCHITECTURES: Final = {
         },
     ),
 }  # fmt: skip
-"""Sources: asm/unistd_64.h of x86, and asm-generic/unistd.h. setxattr(2) is refused because an
-access control list changes a file's mode as well (acl(5))."""
+"""Sources: asm/unistd_64.h of x86, and asm-generic/unistd.h. setxattr(2) is refused because it
+can set an access control list, and this also changes the file's mode (acl(5))."""
 
 _BITS: Final = 64
 _CLONE_NEWUSER: Final = 0x10000000
@@ -113,7 +114,7 @@ def filter_this_thread() -> None:
 def instructions(architecture: Architecture, pid: int) -> Sequence[Instruction]:
     """Return the filter for the process ``pid``.
 
-    prlimit(2) is allowed only with the process id 0, which is the calling process, and ``pid``.
+    prlimit(2) is allowed only if its first argument is ``pid``, or 0 for the calling process.
     """
     first_argument: Instruction = (_LOAD, 0, 0, _FIRST_ARGUMENT)
     only_own_limits = [
@@ -129,8 +130,8 @@ def instructions(architecture: Architecture, pid: int) -> Sequence[Instruction]:
     body += _for_call(architecture.prlimit64, only_own_limits)
     body += _for_call(architecture.clone, no_user_namespace)
     body += _for_call(architecture.unshare, no_user_namespace)
-    # The flags of clone3(2) are in memory, which a filter cannot read. C libraries use clone(2) if
-    # the kernel does not know clone3.
+    # The flags of clone3(2) are in memory, which a filter cannot read. So clone3 fails as if the
+    # kernel did not know it. C libraries then use clone(2).
     body += _for_call(_CLONE3, [_NOT_IMPLEMENTED])
     for number in architecture.refused.values():
         body += _for_call(number, [_REFUSE])

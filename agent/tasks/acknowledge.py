@@ -48,7 +48,8 @@ class Acknowledger:
         """Repeat an acknowledgement that the service has lost. The request does not run again."""
         self._repeats[entry.request_id] = (entry, status)
         if len(self._repeats) > REPEATS_MAX:
-            self._repeats.popitem(last=False)  # the service delivers the dropped request again
+            # Without the dropped acknowledgement, the service delivers its request again.
+            self._repeats.popitem(last=False)
         self._work.set()
 
     async def run(self) -> None:

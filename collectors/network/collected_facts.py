@@ -39,8 +39,8 @@ class CollectedFacts:
     tried more than once, or if its printer is outside of the scanned networks and did not answer.
     """
     device_answers: DeviceAnswers | None = None
-    """The answers of the watched devices that the scan did not confirm. None if they were not
-    checked.
+    """The ARP answers at addresses that the scan did not confirm and that watched devices may have.
+    None if no addresses were checked for watched devices.
     """
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)

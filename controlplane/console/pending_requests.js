@@ -50,7 +50,7 @@ export function pendingList(row, canWrite) {
   if (!row.pendingRequests.length) return null;
   return element("ul", { class: "cards pending" }, ...row.pendingRequests.map((each) => element("li", {},
     pill("waiting"),
-    element("span", {}, `The ${each.kind} report is requested when the device is online, until `,
+    element("span", {}, `The ${each.kind} report is requested if the device is online before `,
       element("time", { datetime: each.until, title: exactTime(each.until) }, day(each.until)),
       each.requestedBy ? `. Requested by ${each.requestedBy}, ` : ". Requested ", timeAgo(each.createdAt)),
     canWrite ? element("button", { id: `cancel-${each.kind}`, class: "quiet", type: "button" }, "Cancel") : null)));

@@ -37,8 +37,8 @@ def parse_json(body: bytes) -> dict[str, Any]:
     """Return the object in ``body``, or raise an ``invalid_request`` refusal.
 
     Duplicate keys are not found if the body is large (`SMALL_BYTES`). The caller must then call
-    `require_unique_keys`, after its other checks: it takes longer than parsing, and most invalid
-    bodies have other errors, for which they are refused first.
+    `require_unique_keys` after its other checks. `require_unique_keys` takes longer than parsing,
+    and most invalid bodies are refused earlier, because of other errors.
     """
     value = parse_any_json(body)
     if not isinstance(value, dict):

@@ -29,8 +29,8 @@ SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
 UPGRADE = ROOT / "packaging/upgrade/venue-agent-upgrade"
 _INSERTION_MARK = f"    # The build inserts packaging/upgrade/{UPGRADE.name} here.\n"
 """The line of a maintainer script that is replaced by the script for upgrades. A maintainer script
-needs its own copy, because it also runs when the package's files are not installed yet, or are
-already removed."""
+contains a copy of the script for upgrades, because a maintainer script also runs when the package's
+files are not installed yet, or are already removed."""
 _PICTURES = re.compile(r"^ *(?:!\[[^]\n]*\]\([^)\n]*\)|<picture>.*?</picture>)\n+", re.M | re.S)
 """Matches the pictures in documents. They are removed, because the package contains no pictures."""
 DEPENDS = "systemd (>= 247), passwd, init-system-helpers"

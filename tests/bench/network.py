@@ -226,7 +226,10 @@ def main() -> int:
     )
     parser.add_argument("--lan", nargs="+", choices=LANS, default=list(LANS))
     parser.add_argument(
-        "--all", action="store_true", dest="every", help="run all contestants, not only nmap -sS"
+        "--all",
+        action="store_true",
+        dest="every",
+        help="run all contestants, not only our collector and nmap -sS",
     )
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--rows", type=Path, help=argparse.SUPPRESS)

@@ -119,7 +119,8 @@ class _Querier:
 
     async def _query_discovered(self, discoveries: Discoveries) -> None:
         while not self._run.cancelled and time.monotonic() < self._deadline_s:
-            # Read before the ports are taken: a port that is added in between is taken next time.
+            # `is_complete` is read first. If it were read after the ports are taken, the loop could
+            # end before it takes a port that was added in between.
             is_complete = discoveries.is_complete
             self._begin(discoveries.take_ports())
             if is_complete and not self._pending:

@@ -293,7 +293,7 @@ def require_valid_password(password: str, field: str) -> None:
         require_valid_length(password)
     except ValueError as error:
         reason = str(error)
-        # The message for a field follows the name of the field.
+        # The refusal contains the field's name before this message, instead of "a password".
         raise validation_error({field: (reason.removeprefix("a password "),)}, reason) from None
 
 

@@ -78,7 +78,7 @@ def lines_of(bodies: Bodies, listed_max: int = LISTED_MAX) -> list[str]:
 
 
 def link_of(bodies: Bodies) -> str | None:
-    """Return the URL of the first alert in the console, or None if no origin is configured."""
+    """Return the console's URL for the first alert, or None if no origin is configured."""
     return next((each["url"] for each in bodies if each.get("url")), None)
 
 

@@ -1,5 +1,6 @@
 """Tests that `surface.json`, the recorded description of the public surface of 1.x, has the same
-lines as the code, and that `docs/compatibility.md` lists the parts of the surface.
+lines as the description that `surface` creates from the code. Also tests that
+`docs/compatibility.md` lists the parts of the surface.
 """
 
 import re

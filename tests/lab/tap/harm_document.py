@@ -47,8 +47,9 @@ Sums = Counter[tuple[str, str]]
 class Totals:
     """The sums over the records of all LANs.
 
-    ``packets`` and ``payload`` (in bytes) are by kind of device and protocol, ``requests`` by kind
-    of device and request. ``recorded_forbidden`` is what the LANs themselves counted as forbidden.
+    ``packets`` and ``payload`` (in bytes) are counted for each pair of a kind of device and a
+    protocol, and ``requests`` for each pair of a kind of device and a request.
+    ``recorded_forbidden`` is what the LANs themselves counted as forbidden.
     """
 
     def __init__(self, records: Iterable[dict[str, Any]]) -> None:

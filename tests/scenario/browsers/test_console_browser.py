@@ -221,7 +221,7 @@ def test_printers_of_all_devices_are_listed_broken_first(play: dict[str, Any]) -
 
 def test_a_request_waits_until_its_device_is_online(play: dict[str, Any]) -> None:
     assert play["pending"].startswith("waiting")
-    assert "The network report is requested when the device is online, until" in play["pending"]
+    assert "The network report is requested if the device is online before" in play["pending"]
     assert "Requested by rollout" in play["pending"]
     assert play["waiting"].startswith("waiting")
     assert play["cancelled"] == "cancelled"

@@ -63,7 +63,7 @@ class Ending:
     Args:
         bodies: The bodies of all calls that submitted a report.
         acknowledged: The statuses of all acknowledgements.
-        trace: How often the agents reached each side of each failpoint.
+        trace: How often the agents reached each side (``before`` or ``after``) of each failpoint.
         has_died: Whether the first agent was killed at its failpoint.
     """
 
@@ -188,7 +188,7 @@ async def play(case: Case, home: Path) -> Ending:
 
 @contextlib.asynccontextmanager
 async def crashing_agent(plan: str, config: Path, trace: Path) -> AsyncIterator[AgentProcess]:
-    """Run an agent that dies as planned, and that writes each failpoint it passes to ``trace``."""
+    """Run an agent that dies as planned, and that adds a line to ``trace`` at each failpoint."""
     log = config.parent / "agent.log"
     process = start_forked(
         "tests.scenario.crash.crashing_agent", plan, str(trace), str(config),

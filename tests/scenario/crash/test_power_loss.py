@@ -72,7 +72,9 @@ class Recording:
         return FRAME_HEADER + page_size
 
     def boundaries(self) -> list[int]:
-        """Return 0, and every length at which the log ends with a whole frame."""
+        """Return 0, the length of the header, and each length at which the log ends with a whole
+        frame.
+        """
         return [0, *range(WAL_HEADER, len(self.wal) + 1, self.frame_bytes)]
 
     def last_mark_within(self, length: int) -> Mark | None:

@@ -16,7 +16,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 ORGANIZATION: Final = DEFAULT_ORGANIZATION
 OTHER_ORGANIZATION: Final = "org-0002"
-"""``ORGANIZATION`` is the organization of the default API key."""
+"""The default API key belongs to ``ORGANIZATION``, not to this organization."""
 UNKNOWN_TOKEN: Final = "A" * 43
 """A text with the form of a token."""
 DAY_S: Final = 86_400

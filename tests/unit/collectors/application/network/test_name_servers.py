@@ -31,7 +31,9 @@ def reply(query: bytes, code: int = 0, answers: int = 1, flags: int = 0x8180) ->
 
 @contextmanager
 def name_server(answer: Answer) -> Iterator[int]:
-    """Run a name server that sends the result of ``answer`` to its first query. Yield its port."""
+    """Run a name server, and yield its port. The server receives one query, calls ``answer`` with
+    this query, and sends the returned messages.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
 

@@ -40,8 +40,8 @@ class PlannedReport:
 class PlannedDevice:
     """A device. Its clock is ``fast_s`` seconds ahead; a negative number means behind.
 
-    ``stays`` has the locations of the device in order of time. Each entry is a pair: the second of
-    the week at which the device was enrolled at the location, and the location.
+    ``stays`` has the locations of the device in order of time. Each element is a pair: the time of
+    the device's enrollment at a location, in seconds since the week began, and this location.
     """
 
     name: str
@@ -169,9 +169,9 @@ def _entry(
 def _covers(device: PlannedDevice, report: PlannedReport, at_s: int) -> bool:
     """Return whether a report certainly covers a time.
 
-    The service detects a clock that is ahead. It cannot distinguish a clock that is behind from a
-    report that arrived late. Therefore, it ends the record at the earlier of the two possible ends:
-    at the time that the slow clock had when the report was finished.
+    The service detects a clock that is ahead. It cannot distinguish a report of a device whose
+    clock is behind from a report that arrived late. Therefore, if the clock is behind, the service
+    lets the record end at the time that this clock had when the report was finished.
     """
     end_s = report.finished_s - max(0, -device.fast_s)
     return device.stays[0][0] <= at_s <= end_s
