@@ -1,7 +1,7 @@
 """Finds the watched devices among the hosts of a network report. No I/O.
 
-A device is recognised by its MAC. If its MAC is only learned, not configured, it may have changed.
-Such a device is also recognised by its other identities, in the same way as a printer.
+A device is recognised by its MAC. A MAC that is learned, and not configured, may have changed. A
+device with a learned MAC is also recognised by its other identities, in the same way as a printer.
 """
 
 import ipaddress
@@ -124,8 +124,8 @@ def _subject(expected: Expectation) -> KnownPrinter:
 def _recognised_addresses(
     subject: KnownPrinter, index: DeviceIndex, answers: Answers
 ) -> Iterator[str]:
-    """Yield the addresses at which a device has two identities of ``subject``, or its host name and
-    its DNS-SD name.
+    """Yield the addresses at which a device has two identities of ``subject``, or the host name and
+    the DNS-SD name of ``subject``.
 
     If a MAC is configured, only a device that answers with this MAC is recognised.
     """

@@ -52,7 +52,7 @@ DEFAULT_RULES: Final[Mapping[str, Rule]] = {
     "broken": Rule("broken"),
     "site_outage": Rule("site_outage", severity="critical"),
 }
-"""The default rules, by name. A rule that an organization sets replaces the one with its name."""
+"""The default rules by name. A rule that an organization sets replaces the one of the same name."""
 
 
 def name_of(condition: str, argument: str) -> str:

@@ -1,4 +1,4 @@
-"""The default database file, in the state directory of the user, or of the system for root."""
+"""The default database file, in the user's state directory. On Linux, root uses the system's."""
 
 import os
 import sys
@@ -12,8 +12,8 @@ _FILE = "venue-control.db"
 def default_database(environment: Mapping[str, str], *, is_root: bool | None = None) -> str:
     """Return the value of ``$VENUE_CONTROL_DATABASE``, or the path of the default file.
 
-    The directory of the default file follows the conventions of the operating system. ``is_root``
-    is by default whether the current user is root.
+    The directory of the default file follows the conventions of the operating system. If
+    ``is_root`` is None, the function checks whether the current user is root.
     """
     if variable := environment.get(ENVIRONMENT):
         return variable

@@ -50,7 +50,9 @@ class Root:
 
 
 def prepare_root(cache: Path, mirror: str) -> Root:
-    """Return the root in the directory ``cache``. Create it if it does not exist yet.
+    """Return the root in the directory ``cache``.
+
+    The root is created if it does not exist yet, or if its mirror or `PACKAGES` have changed.
 
     Raises:
         ReleaseError: A program failed, or this process does not run as root.

@@ -345,7 +345,7 @@ class Verification:
         print_ok("a rewritten key file: systemd restarted the agent")
 
     def enroll_anew_by_hand(self) -> None:
-        """Follow the advice of `status` after a revocation: stop, enroll as root, start."""
+        """Do what `status` advises for a revoked device: stop, enroll as root, start."""
         agent("service", "stop")
         os.environ["VENUE_AGENT_API_KEY"] = self.service.api_key
         agent("enroll", "--force")

@@ -69,7 +69,9 @@ class SentReports:
 
 
 def _drop_over_bounds(connection: sqlite3.Connection, now: datetime) -> None:
-    """Delete the reports that are too old, and the oldest above the limits of number and size."""
+    """Delete the reports that are too old, and the oldest of the other reports until their number
+    and total size are within the limits.
+    """
     total = 0
     rows = connection.execute(
         "SELECT report_id, sent_at, length(body) AS size FROM sent ORDER BY sent_at DESC"

@@ -34,7 +34,7 @@ def parse_lpstat(text: str) -> dict[str, str]:
 
     The lines may be in any language, because on macOS lpstat uses the language of the system
     settings, not the locale. A path in place of the URI is a local device or a file.
-    ``NAME/instance`` is the same queue with other options.
+    ``NAME/instance`` is the queue ``NAME`` with other options.
     """
     matches = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
     uris: dict[str, str] = {}

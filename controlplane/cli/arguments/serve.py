@@ -65,8 +65,9 @@ COMMANDS: Final = (
                    " devices of an organization can send in a day; 0 means no limit",
                    type=within(int, 0, BYTES_MAX), default=_DEFAULTS.organization_report_bytes),
             option("--keep-reports", "DAYSd", "delete reports and requests after this time, such as"
-                   " 90d; the newest report of each kind of a device is kept; forever keeps all"
-                   " (default: 180d)", type=days_or_forever, default=_DEFAULTS.keep_reports_s),
+                   " 90d; the newest report of each kind of a device is kept; the value forever"
+                   " keeps all reports and requests (default: 180d)", type=days_or_forever,
+                   default=_DEFAULTS.keep_reports_s),
             option("--keep-audit", "DAYSd", "delete audit log entries after this time (default:"
                    " 400d)", type=duration("d"), default=_DEFAULTS.keep_audit_s),
             option("--offline-after", "N", "number of missed heartbeats after which a device is"
@@ -75,7 +76,7 @@ COMMANDS: Final = (
                    type=within(int, 1, 1440)),
             option("--notify-url", "URL", "webhook URL for alert notifications"),
             option("--notify-secret-file", "FILE", "file with the secret that signs alert"
-                   " notifications: whsec_ and Base64", type=Path),
+                   " notifications: whsec_ followed by Base64", type=Path),
             option("--smtp", "HOST:PORT", "SMTP server for e-mail notifications of alerts; TLS is"
                    " required, except at a loopback address; on port 465 the connection begins"
                    " with TLS, on other ports STARTTLS is used", type=host_port),

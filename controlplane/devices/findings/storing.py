@@ -41,8 +41,8 @@ def store_findings(
 ) -> None:
     """Store the findings of a report.
 
-    It must be the newest report of its kind with content from this device. The row of the device
-    must be locked.
+    The report must have content, and must be the newest such report of its kind from this device.
+    The row of the device must be locked.
     """
     _store_judged_report(session, device, report, now)
     is_own = (DeviceFinding.device == device.position) & (DeviceFinding.kind == report.kind)

@@ -43,7 +43,8 @@ def test_the_document_matches_the_service(recorder: Recorder) -> None:
 
 def test_every_operation_has_an_example(recorder: Recorder) -> None:
     assert set(operations()) <= set(recorder.texts)
-    # Operations of remoteControl, support, figures and the retail API, and tools.
+    # The numbers of operations of remoteControl, support, figures and the retail API, and the
+    # number of tools.
     assert len(operations()) >= 12 + 4 + 10 + 12 + 7
 
 

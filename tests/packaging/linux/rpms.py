@@ -15,7 +15,7 @@ PARTS: Final = {
     "venue-agent": ("build/onedir/venue-agent", "build/manual"),
     "venue-control": ("build/service-onedir/venue-control", "build/service-manual"),
 }
-"""For each program, the directory of PyInstaller and the directory of the manual."""
+"""For each program, PyInstaller's output directory and the directory of the manual."""
 NEXT: Final = "99.0"
 """The version of an upgrade that works."""
 BROKEN: Final = "100.0"
@@ -33,8 +33,8 @@ Provides: systemd = {systemd}
 Provides: /bin/sh
 Provides: policycoreutils
 %description
-Stands for the packages of a distribution with RPM, and contains no files: the machine that runs the
-tests has these files from Debian packages.
+Stands for the packages of a distribution with RPM. It contains none of their files, because Debian
+packages provide these files on the machine that runs the tests.
 %files
 """
 
@@ -42,7 +42,7 @@ tests has these files from Debian packages.
 def build(
     program: str, output: Path, version: str | None = None, onedir: Path | None = None
 ) -> list[Path]:
-    """Build a program's packages from the directory of PyInstaller. Compress them quickly."""
+    """Build a program's packages from PyInstaller's output directory. Compress them quickly."""
     default_onedir, manual = PARTS[program]
     words = (
         "--onedir", onedir or default_onedir, "--manual", manual, "--program", program,

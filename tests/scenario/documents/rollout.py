@@ -124,7 +124,10 @@ def _compare_and_revoke(terminal: Terminal) -> None:
 
 
 def _command_in_text(words: str) -> str:
-    """Return the command of docs/rollout.md in backquotes that begins with ``words``."""
+    """Return the command that begins with ``words`` and is in backquotes in docs/rollout.md.
+
+    The result begins with ``venue-control``, even if the document leaves this word out.
+    """
     text = " ".join((ROOT / "docs/rollout.md").read_text(encoding="utf-8").split())
     match = re.search(rf"`((?:venue-control )?{re.escape(words)}[^`]*)`", text)
     assert match is not None, words

@@ -265,7 +265,7 @@ RETAIL: Final = (
             ),
             row(
                 "a refresh token is valid for 30 days and can be used once; a second use ends all"
-                " tokens of the same exchange, also its access tokens",
+                " access and refresh tokens that came from the same exchange of an API key",
                 TOKENS + "test_a_refresh_token_expires",
                 TOKENS + "test_a_second_use_of_a_refresh_token_ends_its_token_family",
                 TOKENS + "test_the_end_of_a_token_family_ends_all_its_access_tokens",
@@ -278,7 +278,7 @@ RETAIL: Final = (
                 SALES + "test_sales_added_between_two_pages_cause_no_repeated_or_skipped_sale",
             ),
             row(
-                "the other listings also have pages of 20 items with a cursor",
+                "the listings other than `GET /sales` also have pages of 20 items with a cursor",
                 GOODS + "test_goods_are_listed_in_pages",
             ),
             row(
@@ -313,7 +313,8 @@ RETAIL: Final = (
                 "test_figures_count_the_listed_sales_and_the_sales_in_other_currencies",
             ),
             row(
-                "other methods get 405 `invalid_request`", GOODS + "test_another_method_is_refused"
+                "HTTP methods that a path does not serve get 405 `invalid_request`",
+                GOODS + "test_another_method_is_refused",
             ),
             row(
                 "a token request with a body larger than 4 KiB gets 413 `invalid_request`",

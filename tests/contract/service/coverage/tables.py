@@ -24,8 +24,9 @@ MANY: Final = 20
 def coverage_tables() -> Iterator[str]:
     yield "## Statements of the documents, and the tests that cover them\n"
     yield (
-        "The documents are the contract and its part about the retail API. The word `ours` marks\n"
-        "decisions of this project that the documents leave open.\n"
+        "The statements come from two documents: the contract, and its part about the retail API."
+        " The word\n"
+        "`ours` marks decisions of this project that the documents leave open.\n"
     )
     for table in TABLES:
         yield f"### {table.title}\n"

@@ -30,7 +30,7 @@ def test_only_windows_is_set_to_report_a_refusal_at_once(monkeypatch: pytest.Mon
         assert winsock.calls == []
         monkeypatch.setattr("sys.platform", "win32")
         report_refusal_at_once(connection, winsock)
-        # SIO_TCP_INITIAL_RTO with the round-trip time -1 and the number of repetitions -2
+        # SIO_TCP_INITIAL_RTO with the round-trip time -1 and the number of SYN repetitions -2
         assert winsock.calls == [(connection.fileno(), 0x98000011, b"\xff\xff\xfe\0")]
 
 

@@ -1,6 +1,6 @@
 """Tests of the differences between the providers that companies use.
 
-The claims have the form that the providers document.
+The claims have the form that the documentation of the providers describes.
 """
 
 import json
@@ -146,8 +146,8 @@ async def test_a_user_of_entra_signs_in_and_stays_signed_in(
 async def test_a_refresh_at_another_provider_requests_no_scope(
     service: RunningService, provider: ProviderProcess
 ) -> None:
-    """A provider may have granted fewer scopes. It then refuses a request for more (RFC 6749,
-    section 6).
+    """A provider may have granted fewer scopes than the sign-in requested. Then it refuses a
+    refresh that requests more scopes than it granted (RFC 6749, section 6).
     """
     await sign_in(service)
     await run_checks(service, LIMIT_S)
