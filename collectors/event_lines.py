@@ -56,7 +56,8 @@ def _cut(facts: Facts, max_bytes: int) -> Facts:
 
 
 def _cut_network(facts: NetworkFacts, max_bytes: int) -> NetworkFacts:
-    """Keep the endpoints of this machine's printers, and as many services and endpoints as fit.
+    """Keep the endpoints of this machine's printers, and as many services and other endpoints as
+    fit.
 
     Devices take turns: the first service and endpoint of every device are kept before the second
     ones of any device. So the devices with the most services and endpoints lose some of them first.

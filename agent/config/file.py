@@ -73,7 +73,7 @@ class _RawConfig:
         """Return a line for each issue."""
         from agent.config.problems import problems_of  # rarely needed
 
-        # Messages repeat the invalid values. Only secrets that are remembered before are masked.
+        # The messages repeat the invalid values. Only remembered secrets are masked in them.
         remember(*find_secrets(self.path or default_config_path(), self.environment))
         return problems_of(Config, tuple(issues), self.source())
 

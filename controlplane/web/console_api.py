@@ -1,4 +1,8 @@
-"""The operations that only the console uses: lists, their changes, members and the audit log."""
+"""The operations under ``/console/api/``, which the console and ``venue-control`` use.
+
+They include the lists of the console, the stream of changes to the list of devices, members, alerts
+and the audit log.
+"""
 
 from collections.abc import AsyncGenerator
 from functools import partial

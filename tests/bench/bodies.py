@@ -49,7 +49,7 @@ UNBOUNDED_LISTS = {
 }
 """Lists that have no maximum length in the contract, each with a valid element in JSON."""
 LIST_ITEMS = 60_000
-"""Items of the long list in a body of keys, lists and texts."""
+"""Number of items of the long list in the body "keys, lists and texts" (`objects`)."""
 ELEMENTS = ("{}", "[]", "null", "1", '"x"', '{"a":1}')
 
 

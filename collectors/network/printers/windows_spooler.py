@@ -28,8 +28,8 @@ class SpoolerPrinter:
 
 
 Spooler = Callable[[], tuple[SpoolerPrinter, ...]]
-"""Returns the local printers, and the printers of other machines to which this one is connected.
-Raises OSError if the spooler is stopped."""
+"""Returns the local printers, and the remote printers that this machine is connected to. Raises
+OSError if the spooler is stopped."""
 
 
 class _PrinterInfo2(ctypes.Structure):

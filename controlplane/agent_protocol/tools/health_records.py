@@ -65,7 +65,7 @@ def incident_records(
 
 
 def is_recent(context: ToolContext) -> ColumnElement[bool]:
-    """Return the condition for findings whose newest report is recent.
+    """Return the SQL condition for findings that a recent report contains.
 
     Older findings may have ended.
     """

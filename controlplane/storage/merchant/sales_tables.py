@@ -4,8 +4,9 @@ Money is in minor units of the row's ``currency``. ``local_hour`` is the time of
 as an hour in the local time of the location: 24 × the number of days since 1970-01-01, plus the
 hour of the day (`controlplane.figures.local_time`). A column that refers to another row, such as
 ``location``, ``sale`` or ``payment_method``, contains the ``position`` of that row.
-`controlplane.merchant` writes each sale or refund together with its rollups. Only a load or import
-of a sandbox writes all sales and refunds first, and then computes all rollups again.
+`controlplane.merchant` writes each sale or refund together with its rollups. Only the commands
+``sandbox load`` and ``sandbox import`` write all sales and refunds first, and then compute all
+rollups.
 """
 
 from uuid import UUID

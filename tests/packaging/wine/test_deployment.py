@@ -83,7 +83,7 @@ def test_rates_are_those_of_the_code() -> None:
 
 
 def started_programs() -> Iterator[str]:
-    """Yield the names of the programs that the code starts with a literal name."""
+    """Yield the name of each program that the code starts, if the name is a literal in the code."""
     for folder in ("agent/doctor", "collectors"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):

@@ -1,8 +1,8 @@
 """Verifies the MSI package of the agent under Wine.
 
 Builds the program with PyInstaller as `verify_wine` does, unless it already exists. By default only
-a short form runs: it installs the package with a configuration, waits for the first report, and
-uninstalls the package.
+a short verification runs: it installs the package with a configuration, waits for the first report,
+and uninstalls the package.
 
 Needs the Debian packages of `wine.PACKAGES` and of `PACKAGES` in this module. The first run
 also downloads Python packages from the package index.

@@ -96,8 +96,8 @@ def run_isolated(module: str, prepare: Callable[[], None]) -> int | None:
     """Run a module again in new network and process namespaces, and return its exit code.
 
     ``prepare`` is called first, with network access. When the module ends in the new namespaces,
-    the kernel ends all processes that it started. In that second run, this function does nothing
-    and returns None, and the caller continues.
+    the kernel ends all processes that it started. If this function is called in the new namespaces,
+    it does nothing and returns None, and the caller continues.
     """
     if INSIDE in os.environ:
         return None

@@ -35,7 +35,8 @@ from tests.bench.fleet.load import call, read_reply, submit_report
 from tests.fixtures.payloads import large_venue
 
 NICENESS: Final = 19
-"""An attacker uses its own machine. Here, it must not take processor time from the service."""
+"""A real attacker has its own machine. This program runs on the machine of the service, and must
+not take processor time from the service."""
 FIRST_NETWORK: Final = int(ipaddress.IPv4Address("10.0.0.0"))
 NETWORKS: Final = 1 << 24
 REGISTERING_NETWORKS: Final = 1000
@@ -69,8 +70,8 @@ def _reports(words: list[str]) -> Iterator[bytes]:
 
 
 def _sign_ins(_: list[str]) -> Iterator[bytes]:
-    # Begin with random networks and accounts, because the limits of an earlier run still apply to
-    # those that it used.
+    # Begin with a random network and account, because the service still counts the attempts that an
+    # earlier run made from its own networks and accounts.
     for number in itertools.count(random.randrange(NETWORKS)):
         yield sign_in(f"user-{number}@example.com", "a wrong password", _address(number))
 

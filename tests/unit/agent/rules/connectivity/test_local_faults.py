@@ -1,5 +1,5 @@
-"""Tests of incidents of print queues, the kiosk and watched devices, and of events that are
-reported at most once an hour.
+"""Tests of local faults, with print queues as the example, and of events that are reported at most
+once an hour.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -94,7 +94,7 @@ def test_second_tries_at_print_ports_are_given_up_if_nothing_else_is_pending() -
     assert not probes.give_up_second_tries_at_print_ports(0.5)  # other ports are still pending
     probes.record_outcome(80, "open", 0.01)
     assert probes.time_out_tries(WAIT_S) == [Step(9100, "drop")]
-    # The second try can start by PRINT_GAP_S, so it is kept.
+    # The second try can start at PRINT_GAP_S. It is kept, because that is not too late.
     assert not probes.give_up_second_tries_at_print_ports(PRINT_GAP_S)
     assert probes.give_up_second_tries_at_print_ports(0.5)
     assert probes.is_done
