@@ -86,7 +86,7 @@ HARM_RECORDS := $(CURDIR)/build/harm-record
 # test_harm.py sends forbidden packets on purpose. The other tests left out use no simulated LAN.
 HARM_LEFT_OUT := test_harm.py test_peers.py connectivity
 .PHONY: harm-record
-harm-record: $(STAMP) ## write docs/harm-record.md: what reports send in every simulated LAN (some minutes, root)
+harm-record: $(STAMP) ## write docs/harm-record.md: what the agent sends for reports in every simulated LAN (some minutes, root)
 	@rm -rf $(HARM_RECORDS) && mkdir -p $(HARM_RECORDS)
 	@HARM_RECORD=$(HARM_RECORDS) $(PYTEST) -n0 $(HARM_LEFT_OUT:%=--ignore=tests/lab/%) tests/lab $(ARGS)
 	@$(BIN)/python -m tests.lab.tap.harm_document $(HARM_RECORDS)

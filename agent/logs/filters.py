@@ -129,7 +129,7 @@ class RepeatFilter(logging.Filter):
     def _expire(self, now: float) -> list[logging.LogRecord]:
         """Drop entries after their window, and the oldest ones if there are more than ENTRIES_MAX.
 
-        Return a record for each dropped entry that suppressed messages.
+        For each dropped entry with suppressed messages, return a log record with their number.
         """
         summaries = []
         while self._repetitions:

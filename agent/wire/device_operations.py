@@ -92,7 +92,10 @@ class AcknowledgeReply(Tolerant):
 
 
 class SubmitResultRequest(Exact):
-    """The body of `submitResult`. ``report`` is a version-1 or version-2 payload, or null."""
+    """The body of `submitResult`.
+
+    ``report`` is usually a version-1 or version-2 payload, or null.
+    """
 
     binding_id: Uuid
     report_id: Uuid

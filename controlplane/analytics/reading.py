@@ -23,8 +23,9 @@ from controlplane.storage.merchant.merchant_tables import PaymentMethod
 from controlplane.storage.statements import in_steps
 
 TRADING_COLUMNS: Final = ("gross", "discount", "sale_count", "undone")
-"""The columns that `Reader.trading` sums. ``undone`` is the sum of the goods of all refunds of the
-day's sales, without fees and tips, whenever the refunds were made.
+"""The columns that `Reader.trading` sums. ``undone`` is the money that was refunded for goods of
+the day's sales, without fees and tips. All refunds of these sales are included, also those of
+later days and those without a date.
 """
 Part = TypeVar("Part", DaySums, ItemSums)
 SumsByColumns = tuple[str, Mapping[str, Any], Part]

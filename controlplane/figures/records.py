@@ -172,13 +172,17 @@ class TradingDay(Tolerant):
 
 
 class Point(Tolerant):
-    """The net of one hour of a day."""
+    """The net sales of one hour of a day."""
 
     cents: Cents
 
 
 class PulseCurrency(Tolerant):
-    """The pulse of a location in one currency. ``peakPoints`` are the points of the best day."""
+    """The pulse of a location in one currency.
+
+    ``points`` are the hours of today until now. ``peakPoints`` are the hours of the best day among
+    the last four days with today's weekday.
+    """
 
     currency: str
     today_cents: Cents

@@ -227,7 +227,7 @@ def way_of_payment(payments: Sequence[NewPayment]) -> tuple[str, int | None]:
 def refund_tax(
     refund: NewRefund, sale_lines: Mapping[int, LineRow], articles: Mapping[int, SoldArticle]
 ) -> int | None:
-    """Return the tax in the refunded goods, or None if it is not known for all of these goods.
+    """Return the tax in the refunded goods, or None if the tax of any of these goods is unknown.
 
     Args:
         sale_lines: The lines of the sale, by number.

@@ -1,5 +1,6 @@
-"""The text, printers, findings and incidents in the devices' newest reports, for lists.
+"""Tables for the service's lists.
 
+They contain the text, printers, findings and incidents in the newest reports of the devices.
 ``device`` is the primary key of a device (`Device.position`), and ``report`` that of a report
 (`Report.position`).
 """
@@ -203,8 +204,8 @@ class JudgedReport(Base):
         arrived_at: when the report arrived.
         rules_version: version of the rules that judged the report. 0 means that the report was not
             judged yet.
-        is_recent: whether the findings of the report count. The periodic tasks clear this when the
-            report is too old.
+        is_recent: whether the findings of this report are included in `FindingCount`. The periodic
+            tasks set this to False when the report is too old.
     """
 
     __tablename__ = "judged_reports"

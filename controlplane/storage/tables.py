@@ -137,8 +137,9 @@ class Device(Base):
     last one. ``user_id`` is the `Caller.user_id` of the last enrollment.
     ``priority`` and ``severity`` determine the order of devices in lists
     (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the
-    `Report.position` of the newest report of each kind. The service counts the device for several
-    subjects (`CountedDevice.subjects`). ``symbols`` has one character for each of these subjects.
+    `Report.position` of the newest report of each kind. The service counts devices by the subjects
+    that `FindingCount` describes. ``symbols`` has one character for each subject that counts this
+    device (`CountedDevice.subjects`).
     """
 
     __tablename__ = "devices"

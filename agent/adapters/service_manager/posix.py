@@ -1,9 +1,9 @@
 """The common part of the services under systemd and launchd.
 
-This module also checks that only root can change the program and the configuration. Root runs the
-program, under launchd as the service, and under systemd at least for `service install`. A user who
-can change the program, or a directory of its path, therefore controls the machine. A configuration
-that existed before the installation could come from another user.
+This module also checks that only root can change the program and the configuration. Under launchd,
+the service itself runs as root. Under systemd, root runs the program at least for
+`service install`. A user who can change the program, or a directory of its path, therefore controls
+the machine. A configuration that existed before the installation could come from another user.
 """
 
 import os

@@ -27,7 +27,7 @@ _SAMPLES: Final = 1440
 _RING_STEP: Final = 2 ** (1 / _EXPONENT) + 0.01
 """Difference of the radii of adjacent rings, in the plane of boxes of size 1 by 1."""
 _BOX_REACH: Final = 0.5 * 2 ** (1 / _EXPONENT)
-"""Distance from the centre of a box to its corners, in the 4-norm and in the same plane."""
+"""Distance from the centre of a box of size 1 by 1 to its corners, in the 4-norm."""
 _DOT_STEP: Final = 1.35 * DOT_DIAMETER
 """Minimum distance between adjacent dots along a ring, and distance of the rings of dots,
 in pixels."""
@@ -123,8 +123,9 @@ def _are_apart(points: tuple[Point, ...]) -> bool:
 
 
 def _place_dots(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
-    """Place the dots on rings around the boxes. Return them, and half the size of the layout.
+    """Place the dots on rings around the boxes.
 
+    Return the positions of the dots, and half the size of the area with the boxes and dots.
     ``inner`` is half the size of the area with the boxes.
     """
     points: list[Point] = []

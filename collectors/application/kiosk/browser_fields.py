@@ -1,6 +1,6 @@
 """Creates fields from the values that the page returned.
 
-By default, these are the 34 browser fields of the contract.
+If the caller names no other values, `parse_values` creates the 34 browser fields of the contract.
 """
 
 import math

@@ -60,7 +60,10 @@ def query_names(
 
 
 class _Names:
-    """The addresses whose names are queried, with the number and time of the queries for each."""
+    """The addresses whose names are queried.
+
+    For each address, the number of queries and the time of the last query are stored.
+    """
 
     def __init__(self, links: Sequence[LinkSockets]) -> None:
         self._links = links

@@ -30,8 +30,8 @@ RECORDS_MAX_BYTES = 32 * 2**20
 use at most half of it, which is enough for 5,000 services."""
 PRINTERS_PER_ANNOUNCER_MAX = 64
 """The most instances of one announcer that are listed before all others because they have priority
-(`RecordBook.has_priority`). If an announcer has used up its share of the pool, a book stores
-further instances with priority until it has this number of instances."""
+(`RecordBook.has_priority`). If an announcer has used up its share of the pool, each of its books
+still stores such instances until the book has this number of instances."""
 
 _DOMAIN = ".local"
 _INSTANCES_FACTOR = 4
@@ -126,15 +126,16 @@ class RecordBook:
 
     @property
     def own_names(self) -> set[str]:
-        """The host names in SRV records that have ``source`` as an address."""
+        """The host names that are in SRV records and have the address ``source``."""
         names = {record.host.lower() for record in self.servers.values()}
         return {name for name in names if self.source in self.hosts.get(name, ())}
 
     def refuted(self) -> set[str]:
         """Return the full names of the services that a different host probably forged.
 
-        A service at ``source`` counts as forged if the host confirmed another service on the same
-        port, but no service with the host name of the forged service.
+        A service counts as forged if all of this is true: its host name has the address
+        ``source``; the host at ``source`` confirmed a service on the port of this service; that
+        host confirmed no service with this host name.
         """
         if not self.confirmed:
             return set()

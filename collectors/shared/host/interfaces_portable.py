@@ -37,9 +37,10 @@ def assemble(
     stats: "Mapping[str, psutil._ntp.snicstats]",
     gateways: Sequence[SystemGateway],
 ) -> tuple[LocalInterface, ...]:
-    """Join all readings by interface. ``gateways`` are in order of preference.
+    """Return each interface with its addresses, statistics and gateways.
 
-    The position of a gateway in that list is used as the metric of its route.
+    ``gateways`` are in order of preference. The position of a gateway in ``gateways`` is used as
+    the metric of its route.
     """
     joined = [
         _join(index, name, addresses[name], stats.get(name), gateways)

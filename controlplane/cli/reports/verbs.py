@@ -38,8 +38,8 @@ DeviceReports = list[tuple[Device, ReportSummary]]
 def list_all(options: argparse.Namespace) -> int:
     """List reports.
 
-    The list of all reports is an operation of this service, not of the contract. If a different
-    service lacks it, the reports are read device by device.
+    This project's service has an operation that lists all reports. The contract does not define
+    this operation. If a service does not offer it, the reports are read device by device.
     """
     since = datetime.now(UTC) - timedelta(seconds=options.since)
     with client_of(options) as client:

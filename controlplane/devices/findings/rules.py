@@ -15,14 +15,14 @@ from agent.wire.vocabulary import Kind
 SENTENCE_MAX: Final = 600
 """Maximum length of a stored sentence."""
 DEVICE: Final = "device"
-"""The subject that counts every device that is not revoked."""
+"""The subject of `FindingCount` that counts every device that is not revoked."""
 ANY: Final = "any"
 """The subject that counts every device with a recent report of any kind."""
 
 PROBLEM: Final = "problem"
 """The subject that counts problems and warnings. A device counts once for each of them."""
 NON_RULE_SUBJECTS: Final = frozenset({DEVICE, ANY, PROBLEM, "network", "application"})
-"""The subjects of sums that are not codes of rules."""
+"""All subjects except the codes of rules."""
 
 
 def version_number(version: str) -> int:
@@ -37,7 +37,7 @@ RULES_VERSION: Final = version_number(__version__)
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """A rule for users. Its texts have "…" in place of the values of a report.
+    """The texts that explain a rule to users, with "…" in place of the values of a report.
 
     ``kinds`` are the kinds of reports that the rule judges.
     """

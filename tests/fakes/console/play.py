@@ -23,7 +23,8 @@ BUTTONS_AND_STATE: Final = """({
   buttons: [...document.querySelectorAll('#device-sheet button')].map((each) => each.ariaDisabled),
   state: getComputedStyle(document.querySelector('.title .pill')).color,
 })"""
-"""Whether the buttons of a device are off, and the colour of its state."""
+"""Whether each button on the page of a device is disabled, and the colour of the label with the
+device's state."""
 CSV: Final = """import("/console/downloads.js").then(({ csv }) => csv([{ state: "online",
   health: "healthy", reports: [],
   requests: [], device: { legacyInstallId: '=1+"1"', locationId: "@home", platform: "linux",

@@ -18,7 +18,7 @@ from tests.scenario.forked_process import start_forked
 
 WITHIN_S = 120.0
 WRITES = 13
-"""Writes of the record while the faults are played."""
+"""How often the record is written while the faults are played."""
 PLANS = [f"{side}:{number}" for number in range(1, WRITES + 1) for side in ("before", "after")]
 IN_MEDIUM = {"before:1", "before:3", "after:4", "after:8", "before:13"}
 

@@ -2,9 +2,10 @@
 
     python -m tests.scenario.demo.orphans SIGNAL MARK COMMAND [ARGUMENT ...]
 
-The signal is sent once the file ``MARK`` exists, or at once if ``MARK`` is "". Each descendant of
-the command becomes a child of this process when its own parent dies (PR_SET_CHILD_SUBREAPER), so
-this process can wait for all of them. The result is printed as JSON, after the command's output:
+The signal is sent as soon as the file ``MARK`` exists, or immediately if ``MARK`` is "". Each
+descendant of the command becomes a child of this process when its own parent dies
+(PR_SET_CHILD_SUBREAPER), so this process can wait for all of them. The result is printed as JSON,
+after the command's output:
 
 - ``was_running``: whether the command was still running when the signal was sent
 - ``orphans``: the number of processes that outlived the command

@@ -317,7 +317,8 @@ async def test_devices_that_share_a_key_are_healthy_and_answer_their_own_request
             for _ in range(2)
         }
         await service.until(lambda: len(service.reports) == len(binding_of_request), 60)
-        # A refused call makes a device call `current`, which returns the record of another device.
+        # When a call is refused, the device calls `current`. This service then returns the
+        # `EnrollmentRecord` of another device.
         call_count = service.calls.count("current")
         service.once("acknowledge", Reply(409))
         first = next(iter(service.devices))
