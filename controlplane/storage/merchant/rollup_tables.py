@@ -30,8 +30,8 @@ COMPACT = ({"sqlite_with_rowid": False},)
 class HourRollup(Base):
     """Sums of an hour.
 
-    ``undone`` is the sum of the goods of all refunds of the hour's sales, whenever the refunds were
-    made.
+    ``undone`` is the money that was refunded for goods of the hour's sales. All refunds of these
+    sales are included, also later ones and those without a date.
     """
 
     __tablename__ = "hour_rollups"

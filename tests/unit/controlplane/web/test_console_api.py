@@ -1,4 +1,4 @@
-"""Tests of the calls that only the console uses: access, order of devices, and changes."""
+"""Tests of operations under ``/console/api/``: access, order of devices, and changes."""
 
 import asyncio
 import json
