@@ -3,7 +3,7 @@
 AgentError                  shown to users as plain lines, without a traceback
 ├── ConfigError             the configuration is wrong: fix the file, exit 2
 │   ├── ConfigMissing       there is no configuration: create one, exit 2
-│   └── ConfigNotVisible    this user cannot read the file or the API key: exit 3 (a NotVisible)
+│   └── ConfigNotVisible    this user cannot read the file or the API key: exit 3 (also NotVisible)
 ├── NotVisible              this user has no access: run as root, exit 3
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
 ├── CollectorError          the collector sent no facts: send a failed report
@@ -11,7 +11,7 @@ AgentError                  shown to users as plain lines, without a traceback
     ├── ServiceUnavailable  no usable reply: retry with exponential backoff
     │   └── Throttled       429, or 503 with Retry-After: retry after the requested wait
     ├── CredentialRefused   401: read the key again, retry slowly, keep the identity
-    │   └── ApiKeyUnreadable  no call was sent: treat as 401, but not as a reply
+    │   └── ApiKeyUnreadable  no call was sent: treat as 401, though there is no reply
     ├── Refused             403, 404, 409, 410: call the operation `current` to check the binding
     ├── BodyRejected        400, 422 and other 4xx: do not send this body again
     └── BodyTooLarge        413: send a smaller body
@@ -83,7 +83,7 @@ class StateError(AgentError):
 
 @contextmanager
 def as_state_error(problem: str) -> Iterator[None]:
-    """Convert an OSError that the `with` block raises to a StateError.
+    """Convert an OSError from the `with` block into a StateError.
 
     Its message is ``problem``, followed by the message of the operating system.
     """

@@ -67,7 +67,7 @@ def without_parents(blocks: Iterable[Block]) -> dict[str, str]:
     """Return the display name of the maker of each block.
 
     Blocks of `NOT_MAKERS`, the block `UNSET`, and blocks that contain a smaller block of the list
-    are left out. Raises ValueError if a block is not one of the registry.
+    are left out. Raises ValueError if a block is not written as 6, 7 or 9 hex digits.
     """
     makers = {
         digits: display_name(name)

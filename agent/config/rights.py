@@ -77,7 +77,8 @@ def how_to_run_as_root(words: str) -> str:
 def how_to_start(*, is_installed: bool, is_system_agent: bool) -> str:
     """Return advice on how to start the agent: as a service, if there is a service manager.
 
-    Root must start the agent of the machine (``is_system_agent``), but not an agent of this user.
+    Only root can start the agent of the machine (``is_system_agent``). An agent of this user starts
+    without root's rights.
     """
     by_hand = with_sudo("venue-agent run") if is_system_agent else "`venue-agent run`"
     if is_installed:

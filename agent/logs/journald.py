@@ -1,4 +1,4 @@
-"""Sends log records to systemd's journal, with each id as a field.
+"""Sends log records to systemd's journal, with the ids in a message as fields (`FIELDS`).
 
 The native protocol sends one datagram for each record. The datagram has a line `KEY=value` for each
 field. A value of several lines is preceded by its length (systemd.io/JOURNAL_NATIVE_PROTOCOL).

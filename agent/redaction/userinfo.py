@@ -65,7 +65,10 @@ def replace_userinfo(url: str, replacement: str = "") -> str:
 
 
 def userinfo_of(url: str) -> tuple[str, ...]:
-    """Return the secrets in one URL: ``user:password``, and the password alone."""
+    """Return the secrets in one URL: ``user:password``, and the password as written and decoded.
+
+    If the URL has no password, the secrets are the user as written and decoded.
+    """
     before, at, _ = url.rpartition("@")
     if not at:
         return ()

@@ -52,7 +52,7 @@ class ResolvedQuery:
         if any(days.count > days_max for days in self.days.values()):
             raise invalid_field(
                 "to",
-                f"must be less than {days_max} days after from, because the hours of {count}"
+                f"must be less than {days_max} days after `from`, because the hours of {count}"
                 " locations are listed. Query fewer days or fewer locations",
             )
         return self.reader.hours(self.day_ranges)

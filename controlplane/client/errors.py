@@ -2,7 +2,7 @@
 
 CommandError              exit 1: the operation failed
   ├── UsageError          exit 2: the arguments or the environment are wrong
-  └── AccessDeniedError   exit 3: the operating system refuses access to the user
+  └── AccessDeniedError   exit 3: the operating system denies access to this user
 """
 
 

@@ -94,7 +94,7 @@ def record_report(context: RequestContext, device: Device, report: Report) -> No
 
 
 def update_severity(session: Session, device: Device) -> None:
-    """Set the severity and priority of the device from its newest reports."""
+    """Set the severity of the device from its newest reports, and its priority if it is online."""
     newest = (device.network_report, device.application_report)
     query = select(Report.severity).where(
         Report.position.in_([position for position in newest if position])
@@ -105,7 +105,11 @@ def update_severity(session: Session, device: Device) -> None:
 
 
 def mark_online(session: Session, positions: Collection[int]) -> None:
-    """Set the priority of devices that are online again, by row key (``Device.position``)."""
+    """Set the priority of devices that are online again.
+
+    Args:
+        positions: the row keys of the devices (`Device.position`).
+    """
     by_severity = case(
         (Device.severity == "bad", Priority.BROKEN),
         (Device.severity == "warn", Priority.WARNING),

@@ -68,7 +68,8 @@ class WatchedDevices:
     def step(self, now_s: float | None = None) -> LocalReading:
         """Resolve the addresses, or return the result of the previous step. Never raises.
 
-        Returns an empty reading if there is no result yet.
+        Returns an empty reading if there is no result yet. With ``sends_nothing``, no address is
+        resolved, and each call returns a result.
         """
         now_s = time.monotonic() if now_s is None else now_s
         if self._resolved is not None and now_s < self._due_s:

@@ -1,4 +1,4 @@
-"""Builds the payload of a report from facts of either kind, without secrets."""
+"""Builds the payload of a network or application report from its facts, without secrets."""
 
 from collections.abc import Iterable
 from typing import Final

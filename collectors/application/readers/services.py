@@ -1,4 +1,4 @@
-"""The keys of the services that a venue depends on.
+"""The keys of the facts about the services that a venue depends on.
 
 A role, such as the print spooler, is filled by a different program on each platform.
 """

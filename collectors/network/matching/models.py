@@ -75,9 +75,10 @@ def plain_model(model: str | None) -> str:
 def is_other_model(one: str | None, other: str | None) -> bool:
     """Return whether two names certainly mean different models.
 
-    The models differ if the makers differ. They also differ if no number of one name is of the same
-    family as a number of the other name (``TSP143`` is of the family ``TSP100``). If a name has no
-    number, the result is False, because it may be the name of a driver for many models.
+    If a name has no digit, the result is False, because it may be the name of a driver for many
+    models. If both names have digits, the models differ if the makers differ, or if no number of
+    one name is of the same family as a number of the other name (``TSP143`` is of the family
+    ``TSP100``).
     """
     plain_names = (plain_model(one), plain_model(other))
     if is_same_plain_model(*plain_names) or not all(re.search(r"\d", text) for text in plain_names):

@@ -6,7 +6,7 @@ from collectors.shared.host.local_network import LocalNetwork
 
 
 def read_local_network() -> LocalNetwork:
-    """Read the interfaces of this machine. Raises OSError if the system denies their list."""
+    """Read the interfaces of this machine. Raises OSError if the system refuses to list them."""
     if sys.platform == "linux":
         # There is no alternative to rtnetlink: libc's getifaddrs, psutil and netifaces use it.
         from collectors.shared.host.interfaces_linux import read_interfaces

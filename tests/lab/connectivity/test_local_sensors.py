@@ -37,7 +37,7 @@ def run(spooler: Spooler, *command: str) -> None:
 
 async def read(spooler: Spooler) -> LocalReading:
     state = spooler.directory / "state"
-    # The sensors expect the socket of CUPS in its state directory.
+    # The sensors expect the socket in the state directory of CUPS.
     if not (state / "cups.sock").is_symlink():
         (state / "cups.sock").symlink_to(spooler.socket)
     return await SystemLocalSensors(config(), tuple, state).read()

@@ -71,7 +71,7 @@ class Shell:
             self.type(answer)
         output += self.until(f"\n{PROMPT}")
         self.type("echo $?")
-        code = self.until(f"\n{PROMPT}").split()[-2]  # before the last word, the prompt
+        code = self.until(f"\n{PROMPT}").split()[-2]  # the last word is the prompt
         if code != "0":
             raise AssertionError(f"{command} ended with {code}: {output}")
         return output

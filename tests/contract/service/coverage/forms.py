@@ -1,4 +1,7 @@
-"""Forms of fields that no call of docs/service.md returns, each with a test or with the reason."""
+"""Forms of fields that no call of docs/service.md returns.
+
+Each has the test that covers it, or the reason why the service never sends it.
+"""
 
 from collections.abc import Mapping
 from typing import Final

@@ -92,8 +92,8 @@ RETAIL: Final = (
             ),
             row("`variations`: 1 to 150, required", INSIDE, OUTSIDE),
             row(
-                "a variation's `name`: 1 to 128 characters; required if there are several"
-                " variations, left out if there is one",
+                "a variation's `name`: 1 to 128 characters; required if the good has"
+                " several variations, not permitted if it has one variation",
                 INSIDE,
                 OUTSIDE,
                 GOODS + "test_a_single_variation_can_have_no_name",
@@ -252,14 +252,14 @@ RETAIL: Final = (
         ),
     ),
     Table(
-        "Retail: decisions that the document leaves open",
+        "Retail: decisions that the contract leaves open",
         (
             row(
                 "the parameter of the sort order is `sort`",
                 SALES + "test_pages_contain_each_sale_once_in_every_order",
             ),
             row(
-                "the reply to a refresh has the same fields as the reply to an exchange",
+                "the reply to a refresh has the same fields as the reply to `POST /auth/tokens`",
                 EXAMPLE,
                 TOKENS + "test_a_refresh_returns_a_new_access_token",
             ),

@@ -43,7 +43,7 @@ SUPPORT: Final = (
         ),
     ),
     Table(
-        "Support: decisions that the document leaves open",
+        "Support: decisions that the contract leaves open",
         (
             row(
                 "`support.contact` returns the channels and the caller's links",

@@ -371,7 +371,7 @@ resolver #1
 def test_the_locale_is_read_from_the_system_settings_and_not_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("LANG", "C.UTF-8")  # as in the property list of the daemon
+    monkeypatch.setenv("LANG", "C.UTF-8")  # as launchd sets it for the agent
     assert by_key(readers.read_regional_settings(DEADLINE, tmp_path))["os.locale"].value is None
     preferences = tmp_path / "Library/Preferences/.GlobalPreferences.plist"
     preferences.parent.mkdir(parents=True)
