@@ -61,7 +61,7 @@ def _encoded_forms(secret: str) -> Iterator[str]:
     """Yield the hex notation, and the base64 notations of a secret inside of a longer text.
 
     An example of such a text is ``user:password``. Base64 encodes groups of three bytes (RFC 4648),
-    so the notation depends on the position of the secret in its group.
+    so the notation depends on the position of the secret's first byte in a group.
     """
     content = secret.encode("utf-8", "surrogatepass")
     if len(content) < _SHORTEST_ENCODED:

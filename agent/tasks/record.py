@@ -167,7 +167,7 @@ class Recorder:
     # ------------------------------------------------------------------ the loop
 
     async def run(self) -> None:
-        """Record, forever. If this fails, call it again: it continues."""
+        """Record without end. After an exception, call this method again to continue the record."""
         if not self._has_begun:
             self._begin()
         self.sensors.open(self._wake.set)

@@ -23,7 +23,7 @@ SALES_MAX: Final = 100_000
 
 
 def sales_table(context: RequestContext, body: FiguresQuery) -> str:
-    """Return the sales of a query for figures as CSV, by location, newest first.
+    """Return a CSV table of the sales that a query selects, by location, newest first.
 
     Raises a refusal if there are more than `SALES_MAX`.
     """

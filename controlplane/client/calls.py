@@ -35,7 +35,7 @@ class ServiceCalls:
         retry_policy: RetryPolicy | None = None,
         list_command: str = "keys list",
     ) -> None:
-        """``list_command`` is the command that lists the API keys. Hints of errors name it."""
+        """``list_command`` lists the API keys. The hints in error messages contain this command."""
         self._http = http
         self._retry_policy = retry_policy or RetryPolicy()
         self._list_command = list_command

@@ -28,7 +28,7 @@ export function fillSelect(select, choices, selectedValue = "") {
 export const describeLocations = (locations, names = new Map()) =>
   locations.length ? locations.map((each) => names.get(each) || each).join(", ") : "every location";
 
-// Returns the field of a form in which the user checks locations. Its value is a list of ids.
+// Returns the form field with a checkbox for each location. Its value is the list of the checked locations' ids.
 export const locationsField = (names, selectedIds = []) => ({
   name: "locations", label: "Locations", type: "choices", value: selectedIds, hint: "Nothing checked means every location.",
   options: [...new Map([...names, ...selectedIds.filter((each) => !names.has(each)).map((each) => [each, each])])],

@@ -10,7 +10,7 @@ Period = Literal["today", "yesterday", "last7", "thisMonth", "custom"]
 DAYS_MAX: Final = 366
 DATE_MIN: Final = date(1971, 1, 1)
 DATE_MAX: Final = date(2999, 12, 31)
-"""The first and the last date of the period custom."""
+"""The earliest and the latest date that is permitted in the period `custom`."""
 
 
 class PeriodError(ValueError):
@@ -45,7 +45,7 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class PeriodQuery:
-    """The requested period. Only the period custom uses ``first`` and ``last``."""
+    """The requested period. Only the period `custom` uses ``first`` and ``last``."""
 
     period: Period = "today"
     first: date | None = None

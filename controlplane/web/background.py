@@ -34,8 +34,8 @@ from controlplane.web.webhooks.tracker import TrackerOutbox
 
 log = logging.getLogger("controlplane.web.background")
 Delete = Callable[[Session, datetime, timedelta], int]
-"""Takes the current time and a duration. Deletes some rows that are older than the duration, and
-returns how many, or 0 if none is left."""
+"""Takes the current time and a duration. Deletes some rows that are older than the duration.
+Returns the number of deleted rows, which is 0 if no such row is left."""
 CHANGES_LOOKBACK = timedelta(seconds=30)
 """How far back each poll searches for new requests, by the time of their creation. A slow
 transaction can commit a request long after its creation, and the clocks of machines differ

@@ -1,4 +1,4 @@
-"""Tests that the LANs of the lab count forbidden traffic and fail a test that sends it."""
+"""Tests that the LANs of the lab count forbidden traffic, and make a test that sends it fail."""
 
 import subprocess
 import sys

@@ -33,7 +33,7 @@ _VENDORS: Final = {
     0x0801: "card-reader", 0x0ACD: "card-reader", 0x072F: "card-reader", 0x076B: "card-reader",
     0x08E6: "card-reader", 0x0B00: "payment-terminal", 0x11CA: "payment-terminal",
 }  # fmt: skip
-"""USB vendor ids, with the kind of device that a venue most likely has from the maker.
+"""USB vendor ids, each with the kind of device that a venue most likely has from this vendor.
 
 They are used if neither the class, the HID usage page nor the name identifies the kind.
 """

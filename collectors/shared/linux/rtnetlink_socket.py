@@ -43,7 +43,7 @@ def read_neighbours(family: int = rtnetlink.AF_INET) -> tuple[LinkNeighbour, ...
 def read_neighbour_table_size() -> NeighbourTableSize | None:
     """Return the size of the IPv4 neighbour table.
 
-    This also works in a network namespace that does not show the sysctls with these numbers.
+    This also works in a network namespace that does not show the sysctls of the table.
     """
     parse = rtnetlink.parse_neighbour_table_size
     return next(iter(read_dump(rtnetlink.RTM_GETNEIGHTBL, parse, rtnetlink.AF_INET)), None)

@@ -78,9 +78,9 @@ def sign_in_policy(context: RequestContext, _body: EmptyRequest) -> messages.Sig
 def change_policy(
     context: RequestContext, body: messages.SignInPolicyRequest
 ) -> messages.SignInPolicyReply:
-    """Change how members sign in. Sessions that do not satisfy the policy end.
+    """Change how members sign in. This ends all sessions that do not satisfy the new policy.
 
-    The session of this call must satisfy it, so that owners do not lock themselves out.
+    The session of this call must satisfy the policy, so that owners do not lock themselves out.
     """
     require_owner(context)
     current = context.session.get_one(SignInSession, context.caller.key_id)

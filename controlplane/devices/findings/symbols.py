@@ -1,4 +1,6 @@
-"""The symbols of the subjects that `findings.counting` counts. A symbol is one character.
+"""The symbols of the subjects of `FindingCount`. A symbol is one character.
+
+A subject defines which devices are counted, for example the devices with a finding of one rule.
 
 The database joins the symbols of many devices into texts. Counting the symbols of 50,000 devices in
 such texts takes milliseconds. Decoding 50,000 lists of subjects takes a second.

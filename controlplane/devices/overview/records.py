@@ -40,7 +40,10 @@ class Filters(Exact):
 
 
 class OverviewRequest(Filters):
-    """``count`` requests ``total`` and ``requestable``, which also count devices on other pages."""
+    """With ``count``, the reply contains ``total`` and ``requestable``.
+
+    Both numbers also include the devices on other pages.
+    """
 
     count: Absent[bool] = None
     cursor: Absent[Cursor] = None

@@ -64,7 +64,7 @@ def totals_of_reply(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str,
 
 
 def copy_to_duckdb(file: Path, folder: Path) -> Any:
-    """Copy the columns that the statement reads into DuckDB. Return the connection."""
+    """Copy to DuckDB the columns that the statement reads. Return the connection to DuckDB."""
     import duckdb
 
     source = sqlite3.connect(file)

@@ -23,7 +23,7 @@ SLOW_BODIES = 100
 SILENT_CONNECTIONS = 300
 EXPENSIVE_CONNECTIONS = 4
 EVERY = 12
-"""The attack uses every twelfth shape of `tests.bench.bodies`."""
+"""The attack uses every twelfth body that `tests.bench.bodies` generates."""
 
 
 async def attack(port: int, member: Member) -> None:

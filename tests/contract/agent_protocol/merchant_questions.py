@@ -36,7 +36,7 @@ class Assistant:
         return await self._call(tool, arguments)
 
     async def sales(self, days: tuple[date, date], *groups: str, **more: Any) -> Json:
-        """Call query_sales for local days, both included."""
+        """Call query_sales for the local days from ``days[0]`` to ``days[1]``, both included."""
         dates = {"from": days[0].isoformat(), "to": days[1].isoformat()}
         return await self.call("query_sales", groupBy=list(groups), **dates, **more)
 

@@ -3,7 +3,7 @@
 A real PostgreSQL and a real agent also run in the container. Needs root, systemd-nspawn and the
 package that `make test-service-deb` builds. As in `verify_systemd`, the container's root is an
 overlay over the root of this machine, and its only network is loopback. If this machine lacks
-PostgreSQL, its package is installed into the overlay, which needs the package index.
+PostgreSQL, the package postgresql is installed into the overlay. This needs the package index.
 
 Usage: python -m tests.packaging.service.verify_service [--all]
 """

@@ -1,4 +1,4 @@
-"""Adds the sizes of the reports of each day, and indexes by age for retention."""
+"""Adds a table with the size of the reports of each day, and two indexes by age for retention."""
 
 import sqlalchemy as sa
 from alembic import op

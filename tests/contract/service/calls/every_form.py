@@ -1,4 +1,4 @@
-"""Calls whose replies contain each field in each form that the contract permits.
+"""Calls whose replies contain each field in each form, such as null, that the contract permits.
 
 They create and read devices, requests and reports. docs/service.md does not print these calls as
 examples, but a test compares the forms in their replies with the contract (`coverage.reply_forms`).

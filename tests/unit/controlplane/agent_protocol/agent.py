@@ -55,7 +55,7 @@ def _result_validator(tool: str) -> CompiledValidator:
 class Agent:
     """An AI assistant: a client of the agent protocol.
 
-    The default of ``api_key`` is a key with the write grant.
+    A method that gets no ``api_key`` uses a key with the write grant.
     """
 
     def __init__(self, service: RunningService) -> None:

@@ -138,7 +138,9 @@ def check_rows(session: Session, oracle: Oracle) -> None:
 
 
 def check_sums(session: Session, oracle: Oracle, now: datetime) -> None:
-    """Compare the counted subjects of each device, and the sums of devices, with a recount."""
+    """Compare the subjects of each `CountedDevice`, and the numbers of devices in `FindingCount`,
+    with a recount.
+    """
     characters = symbols(session)
     assert len(set(characters.values())) == len(characters)
     counted = {row.device: row for row in session.scalars(select(CountedDevice))}
