@@ -1,4 +1,4 @@
-"""The time until which a source must return."""
+"""The time by which a reader of facts must return."""
 
 import time
 from dataclasses import dataclass

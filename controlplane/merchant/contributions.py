@@ -33,7 +33,10 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class RollupKey:
-    """The properties of a sale or refund by which rollups are grouped. ``hour`` is a local hour."""
+    """The properties of a sale or refund by which rollups are grouped.
+
+    ``hour`` is a local hour: 24 × the number of days since 1970-01-01, plus the hour of the day.
+    """
 
     location: int
     hour: int

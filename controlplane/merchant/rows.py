@@ -29,7 +29,7 @@ def sale_row(
     """Return the row of a sale.
 
     Args:
-        hour: The local hour of the sale.
+        hour: The local hour of the sale, counted from 1970-01-01.
         created_at: The time at which the row is created.
         changed_at: The time of the row's last change.
     """

@@ -9,8 +9,9 @@ START = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
 TURNS_MAX = 30
 """Iterations of the event loop after which all tasks are assumed to wait.
 
-Usually all tasks wait when the event loop has nothing ready. But if there is a second clock, its
-task is ready in each iteration. The tasks must not use I/O: the clock would not wait for it."""
+Usually, fewer iterations are enough: if nothing is ready to run in the event loop, all tasks wait.
+But if there is a second clock, its task is ready in each iteration. The tasks must not use I/O: the
+clock would not wait for it."""
 
 
 class FakeClock:

@@ -29,8 +29,9 @@ class PrinterMemory:
     def load(self) -> tuple[RememberedPrinters, str | None]:
         """Return the stored details and None.
 
-        If the file cannot be read, return empty details, and a sentence that a report lists among
-        its limitations. A damaged file is quarantined.
+        If there is no file, the details are empty. If the file cannot be read, return empty
+        details, and a sentence that a report lists among its limitations. A damaged file is
+        quarantined.
         """
         return self._load(if_damaged=self._quarantine)
 
@@ -61,7 +62,7 @@ class PrinterMemory:
     def write(self, memory: RememberedPrinters) -> bool:
         """Replace the stored details. Return whether this succeeded.
 
-        A failure is not an error, because it only makes later reports less detailed.
+        A failure raises no error, because it only makes later reports less detailed.
         """
         content = json.dumps(asdict(memory), indent=2).encode()
         try:

@@ -23,7 +23,8 @@ from agent.wire.payloads.application import ApplicationPayload, BrowserField, Sn
 # strength of the Wi-Fi, are not compared here. When such a figure crosses the threshold of its
 # rule, the new or resolved finding is reported as a change.
 DISK_LEVELS: Final = (0.8, DISK_FILLING, DISK_FULL)
-"""Used shares of a disk. Crossing one is a change if the share moved by `DISK_MOVED` or more."""
+"""Levels of a disk's used share. Crossing a level is a change if the used share changed by at least
+`DISK_MOVED`."""
 DISK_MOVED: Final = 0.02
 """Minimum change of a disk's used share that is reported. Without this minimum, a disk whose use
 varies around a level would be reported again and again."""
@@ -122,7 +123,7 @@ def _restarts(earlier: SnapshotFacts, later: SnapshotFacts) -> Iterator[Change]:
     boots = tuple(parse_timestamp(facts.machine.text("os.bootTime")) for facts in (earlier, later))
     machine = tuple(_restart_change("machine-start", "", "The machine", boots, BOOT_MOVED_S))
     starts = _agent_start(earlier), _agent_start(later)
-    # A restart of the machine also restarts the agent. The two are one change.
+    # A restart of the machine also restarts the agent. Only the machine's restart is reported then.
     yield from machine or _restart_change("agent-start", "", "The agent", starts, BOOT_MOVED_S)
 
 
@@ -152,7 +153,7 @@ class _Group:
     Their fields have keys such as ``process.NAME.startedAt``.
 
     Args:
-        label: The code of a change, and the word for a member of the group in its sentence.
+        label: The code of a change, and the word for a group member in the change's sentence.
         prefix: The first part of the keys.
         aspect: The last part of a key that each member of the group has.
         start_aspect: The last part of the key of the start time.

@@ -25,17 +25,17 @@ class Suspicion:
 
     since: datetime | None = None
     failed_until: datetime | None = None
-    """When the last failed call began, if the service refused a call or calls failed although a
-    connection was possible (`_refusal`, `_failing`); otherwise None. During such an interruption
-    the probes succeed, so only a call can show its end."""
+    """When the last failed call began. None unless the service refused a heartbeat (`_refusal`), or
+    calls failed although a connection was possible (`_failing`). During such an interruption the
+    probes succeed, so only a call can show its end."""
     _refusal: Diagnosis | None = None
     """The diagnosis of the last heartbeat's reply, if it was an error. The next success clears it,
     unless the operation is in `_WITHOUT_BINDING`."""
     _failing: Diagnosis | None = None
     """The diagnosis of calls that failed although a connection was possible."""
     _connected_at: datetime | None = None
-    """Since when all probes could connect to the service. None if the last probe could not, or if a
-    call has succeeded since then."""
+    """The time since which every probe has connected to the service. None if the last probe did not
+    connect, or if a call has succeeded after the last probe."""
 
     def note_success(self, operation: str) -> None:
         self.since = self._connected_at = self._failing = None

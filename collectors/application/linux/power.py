@@ -1,8 +1,8 @@
 """Reads the machine's batteries and chargers from sysfs.
 
-Source: Documentation/ABI/testing/sysfs-class-power of the Linux kernel. A wireless mouse or
-keyboard is listed there too, with the scope "Device". It is left out, because its battery is not
-the machine's.
+Source: Documentation/ABI/testing/sysfs-class-power of the Linux kernel. Sysfs also lists
+wireless mice and keyboards, with the scope "Device". They are left out, because their batteries are
+not the machine's.
 """
 
 from collections.abc import Iterable

@@ -52,7 +52,8 @@ def list_all(options: argparse.Namespace) -> int:
             raise CommandError("this service does not report the health of devices")
         matching = fleet.healths(client, options.search) if options.search.strip() else None
     if matching is not None:
-        options.search = ""  # the service has searched the devices and their newest reports
+        # The service has already searched, also in the newest reports. `Filters` must not search.
+        options.search = ""
     devices = [
         ListedDevice(**dict(device), health=(healths or {}).get(device.instance_id))
         for device in Filters(options).apply(devices_of_service)

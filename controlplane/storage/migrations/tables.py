@@ -137,7 +137,7 @@ def _reports_to_judge(kind: str) -> Insert:
 
 
 def _newest_report(kind: Kind) -> ScalarSelect[int | None]:
-    """Return a subquery for an UPDATE of `Device`: the position of the newest report of the row."""
+    """Return a subquery for an UPDATE of `Device`: the position of the device's newest report."""
     return (
         select(func.max(Report.position))
         .where(

@@ -276,7 +276,7 @@ APPLICATION_PAYLOAD = exact(
 
 
 class NotFittingError(AssertionError):
-    """A reply that the documents do not describe."""
+    """A reply of the service does not match the contract document."""
 
 
 def _utf16_units(text: str) -> int:

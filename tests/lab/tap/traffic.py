@@ -24,12 +24,12 @@ VARIABLE: Final = "HARM_RECORD"
 PERMITTED: Final = frozenset(
     {"HTTP GET", "IPP Get-Printer-Attributes", "SNMP get", "TLS handshake"}
 )
-"""The requests that a report may send. Any other request fails the test that sent it."""
+"""The requests that the collector may send. Any other request fails the test that sent it."""
 CONTENT: Final = frozenset(
     {f"TCP {port}" for port in ALLOWED} | {"UDP 5353", "UDP 161", "UDP 53", "IPv6", "IGMP", "ICMP"}
 )
-"""The protocols that may carry content. With any other protocol, a report may only open connections
-or send empty datagrams.
+"""The protocols that may carry content. With any other protocol, the collector may only open
+connections or send empty datagrams.
 """
 TERMINAL, EXCLUDED, ALL = "payment terminal", "excluded device", "all devices"
 _PERMITTED_AT_TERMINALS: Final = frozenset({"ARP", "UDP 9"})
@@ -109,7 +109,7 @@ class Traffic:
 
     def _ipv6_kind(self, mac: bytes) -> str | None:
         """Return who gets an IPv6 packet that was sent to a MAC: all devices, a payment terminal or
-        an excluded device. Returns None for a different device.
+        an excluded device. Returns None if the MAC belongs to none of these.
         """
         if mac.startswith(_IPV6_MULTICAST):
             return ALL

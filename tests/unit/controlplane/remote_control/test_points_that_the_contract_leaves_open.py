@@ -31,7 +31,7 @@ async def test_null_is_refused_for_a_field_that_can_be_left_out(
 async def test_a_payload_that_does_not_fit_its_kind_is_refused(
     service: RunningService, report: Any
 ) -> None:
-    """An object with any field of a payload must be a complete payload."""
+    """If the report is an object with at least one payload field, it must be a valid payload."""
     device = await service.device().enrolled()
     refused = await device.submit(report, outcome="failed")
     assert (refused.status_code, refused.json()["code"]) == (400, "validation_error")
