@@ -39,7 +39,7 @@ def leave_root(directories: Iterable[str]) -> None:
     The user must be able to read the program's modules in ``directories``, because some are loaded
     later. A directory that only root can reach, such as one below /root, is opened first, and its
     modules are then loaded from the open directory. In a user namespace that does not map the user,
-    root is an ordinary user of the machine, and this function does nothing.
+    this function does nothing: root of such a namespace is only an ordinary user of the machine.
 
     Call it while the process has one thread. Raises OSError with a readable reason.
     """

@@ -151,7 +151,7 @@ DEFECTS: Final = (
         "tests/unit/controlplane/web/test_auth.py",
     ),
     Defect(
-        "rate limit", "a successful sign-in clears the failures of its address as well",
+        "rate limit", "a successful sign-in also clears the failed sign-ins of its network",
         "controlplane/accounts/throttle.py",
         "delete(SignInFailure).where(SignInFailure.subject == attempt.account)",
         "delete(SignInFailure).where("
@@ -221,7 +221,7 @@ DEFECTS: Final = (
         "tests/unit/collectors/network/test_collector.py",
     ),
     Defect(
-        "mDNS", "a replaced record keeps the memory that was counted for it",
+        "mDNS", "the memory that was counted for a replaced record is not released",
         "collectors/network/mdns/records.py",
         "self._reserve(-_cost(key, table.pop(key)))", "table.pop(key)",
         "tests/unit/collectors/network/mdns/test_records.py",

@@ -21,7 +21,7 @@ class UnitFacts:
     """The state of a unit.
 
     ``pid`` is the id of its main process. ``restarts`` counts the automatic restarts since the last
-    start.
+    start that was not automatic.
     """
 
     manager: str

@@ -41,8 +41,8 @@ _ABSENCES: Final[dict[str, tuple[str, Severity]]] = {
     "unsupported": ("not supported here", "muted"),
     "not-applicable": ("does not apply", "muted"),
 }
-"""For each status of a missing fact: the status as text for users, and its severity. The rows have
-the order of this table."""
+"""For each status of a missing fact: the status as text for users, and its severity.
+`absence_rows` returns its rows in the order of this table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ class ServiceState:
     """The state of the service, as its manager reports it.
 
     ``detail`` is a short text, such as systemd's status line or the last exit code.
-    ``restarts`` counts the automatic restarts since the last start. It is None if the manager does
-    not count them.
+    ``restarts`` counts the automatic restarts since the last start that was not automatic. It is
+    None if the manager does not count them.
     """
 
     is_installed: bool

@@ -123,7 +123,9 @@ class Session:
         self._schedule = schedule
         self._watches = watches
         self._rounds = 0
-        self._last_news_s = 0.0  # when a record arrived, or was still being queried
+        # The last time at which a new record arrived, a round was sent, or a missing record was
+        # still being queried.
+        self._last_news_s = 0.0
         self._next_progress_s = 0.0
 
     def listen(self, deadline_s: float, run: Run) -> End:

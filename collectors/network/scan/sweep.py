@@ -71,9 +71,9 @@ class Sweep:
     """One sweep, which runs once. ``ports`` are tried at each target that has no ports of its own.
 
     Hosts and open ports are added to ``discoveries`` as they are found. Print ports are added when
-    all ports of their host are done. If IPP queries are sent at once
-    (`Discoveries.queries_ipp_at_once`), the IPP port is the last print port that is tried, and is
-    added together with its connection. A host in ``terminals`` is only resolved.
+    all ports of their host are done. If an IPP port is queried as soon as it is added
+    (`Discoveries.queries_ipp_at_once`), it is the last print port that is tried, and is added
+    together with its connection. A host in ``terminals`` is only resolved.
 
     ``_direct`` are the targets to which the sweep connects without resolving them first.
     ``_active`` are the hosts with ports to try, and ``_sockets`` is the number of their

@@ -1,6 +1,7 @@
 """Runs `venue-control`, but sends a comment on each stream only every hour.
 
-Then a proxy that buffers never delivers a command, because no further data follows the command.
+Comments are the keep-alive of server-sent events. Without them, a proxy that buffers never delivers
+a command, because no further data follows the command.
 """
 
 import sys

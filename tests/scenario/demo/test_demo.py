@@ -24,7 +24,7 @@ IS_FULL = os.environ.get("DEMO_KILLS") == "full"
 LINES_MAX = 24
 COLUMNS = 80
 DEMO = (sys.executable, "-I", "-m", "controlplane", "demo", "--dir")
-# Followed by: SIGNAL MARK COMMAND
+# The command to which a test appends the arguments SIGNAL MARK COMMAND.
 KILL_AND_REPORT = (sys.executable, "-m", "tests.scenario.demo.orphans")
 # One case for each name: the demo is killed as soon as its directory has a file with this name.
 # With the name "", it is killed at once.

@@ -4,8 +4,9 @@ Usage: python -m tests.scenario.failover.drill [--devices N] [--limits]
 
 The drill disconnects a host of the service, restarts the PostgreSQL server, and then replaces
 this server by the standby. It prints a JSON object with the seconds until the service worked again
-after each of these steps. It exits with 1 if something that the service accepted is lost. With
-``--limits``, it also exits with 1 if a recovery took too long.
+after each of these steps. It exits with 1 if something that the service accepted is lost, or if the
+database has a report that no device has submitted. With ``--limits``, it also exits with 1 if a
+recovery took too long.
 """
 
 import argparse

@@ -136,7 +136,7 @@ def _is_current(lease: Lease, address: Address, now: float) -> bool:
 def _dhcp_of_lease(
     lease: Lease, address: Address, now: float, status: FieldStatus, reason: str
 ) -> Dhcp:
-    """Return the lease of an address. ``status`` and ``reason`` are those of missing values."""
+    """Return the lease of an address. ``status`` and ``reason`` are for the missing values."""
     expires_at, obtained_at = lease.expires_at, None
     if lease.duration_s == INFINITE:
         expires_at = math.inf
@@ -178,7 +178,7 @@ def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Addres
     # changed_at is in hundredths of a second since the machine started, modulo 2**32.
     _, valid_s, _, changed_at = _CACHEINFO.unpack_from(cache)
     age_s = (int(now_s * 100) - changed_at) % _TICKS_WRAP / 100
-    if age_s > _TICKS_WRAP / 100 / 2:  # changed_at is after now_s, because the two clocks differ
+    if age_s > _TICKS_WRAP / 100 / 2:  # the kernel's clock is ahead: changed_at is after now_s
         age_s = 0.0
     return Address(
         names[index],
