@@ -35,7 +35,7 @@ _OPTION: Final = re.compile(
 _WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
 """Variables of the POSIX shell. Their names resemble names of passwords, but their values are not
 secret."""
-# Each name of a secret contains one of these parts, in lower case.
+# Each name of a secret, converted to lower case, contains one of these parts.
 _STEMS: Final = (
     "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
     "community",
@@ -79,9 +79,10 @@ _LINE_HEAD_MAX: Final = 80
 does not count as the beginning of the line."""
 # Matches a word after which the value or the line ends.
 _ONE_WORD: Final = re.compile(r"""[^\s"',;]{1,256}+(?=["']?(?:[,;}\])]|[^\S\n]*+(?:\n|\Z)))""")
-# Prose often has a colon after these words. Only a single word after the colon is then masked.
+# Prose often has a colon after these words. So the text after the colon is masked only if it is a
+# single word.
 _SOFT: Final = re.compile(r"(?i)(?:token|credential|.*key)", re.DOTALL)
-# Matches the white space before the next line with text, unless this line begins with another key
+# Matches the white space before the next line with text, unless that next line begins with a key
 # or a bracket.
 _NEXT_LINE: Final = re.compile(
     r"""\s*+(?!\[|(?:[\w.\-]{1,64}+|"[\w. \-]{1,64}"|'[\w. \-]{1,64}')[^\S\n]*+=)(?=\S)"""

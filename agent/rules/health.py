@@ -139,8 +139,8 @@ _WARNINGS: Final = {
         "free disk space: until then there are no scheduled reports",
     ),
     "place-changed": (
-        "this device was enrolled at another service before",
-        "reports that were not sent to the other service are kept in the quarantine folder",
+        "the unsent reports on this disk belong to another device or service",
+        "these reports are kept in the quarantine folder of the state directory",
     ),
     "clock-skew": (
         "this machine's clock differs from the service's",

@@ -148,7 +148,7 @@ function summaryOf({ title, severity, fix, deviceCount, unknownCount, newCount, 
 
 function bars(trend) {
   const most = Math.max(1, ...trend);
-  const text = `Devices with this finding at the end of each of the last 30 days: from ${trend[0]} to ${trend.at(-1)}, at most ${most}.`;
+  const text = `Devices with this finding at the end of each of the last 30 days: ${trend[0]} on the first day, ${trend.at(-1)} on the last day, at most ${most}.`;
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   for (const [name, value] of Object.entries({ viewBox: "0 0 300 40", preserveAspectRatio: "xMinYMid meet", role: "img", "aria-label": text, class: "trend" })) svg.setAttribute(name, value);
   trend.forEach((count, day) => {

@@ -23,7 +23,7 @@ export function resultTable(rows) {
   return { table, show: (instanceId, ...content) => replace(cells.get(instanceId), ...content) };
 }
 
-// Shows the state of these requests until each has ended. `requests` has the id of the request by device.
+// Shows the state of these requests until each has ended. `requests` maps the id of each device to the id of its request.
 export async function followRequests(requests, show, signal) {
   const ids = [...requests.keys()];
   const parts = [];

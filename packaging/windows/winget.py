@@ -1,8 +1,8 @@
 """Writes the winget manifests of a version of the MSI package.
 
 Source: the JSON schemas of manifests 1.10.0 in the repository microsoft/winget-cli.
-`winget install --manifest DIRECTORY` installs the package from these manifests, without a
-repository.
+`winget install --manifest DIRECTORY` installs the package from these manifests. They need not
+be published in a package repository.
 
 Usage: python packaging/windows/winget.py VERSION MSI URL OUTPUT_DIR
 """

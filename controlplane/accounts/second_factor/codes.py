@@ -118,9 +118,9 @@ def readable_secret(secret: str) -> str:
 
 
 def _accept_one_time_password(row: SecondFactor, code: str, now: datetime) -> bool:
-    """Accept a one-time password of a step that is later than the last accepted one.
+    """Accept a one-time password whose step is later than that of the last accepted password.
 
-    Returns whether it was accepted. Its step is stored then.
+    Returns whether the password was accepted. The step of an accepted password is stored.
     """
     import pyotp
 

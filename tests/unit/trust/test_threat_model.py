@@ -1,5 +1,5 @@
-"""Tests that pytest collects the tests that docs/threat-model.md and docs/capabilities.md name, and
-does not skip them.
+"""Tests that pytest collects, and does not skip, the tests named in docs/threat-model.md and
+docs/capabilities.md.
 """
 
 import ast

@@ -2,8 +2,8 @@
 
 ``symbols`` has one character for each subject of a device (see 0018_symbols.py). To count findings,
 devices are filtered by these characters, and also by state and search text, which are columns of
-``devices``. After the move, this needs no join. The new index has all columns by which devices are
-then grouped, filtered and searched. It replaces the dropped one.
+``devices``. After the move, this needs no join. The new index ``devices_by_group`` has all columns
+by which devices are grouped, filtered and searched. It replaces ``counted_devices_by_location``.
 """
 
 import sqlalchemy as sa
