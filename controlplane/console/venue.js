@@ -98,8 +98,8 @@ function whereText({ venue, venues, fetchedAt }) {
   return `${venue.isAll ? `${plural(venues.length, "location")} · ` : ""}${hours}${reason}${now}`;
 }
 
-// Returns the first and the last day of all locations. In different time zones, the same period can have different
-// dates.
+// Returns the earliest first day and the latest last day of a period over all locations. In different time zones, the
+// same period can have different dates.
 function daysOf({ windows }) {
   const fromDate = windows.map((each) => each.fromDate).sort()[0];
   return { fromDate, toDate: windows.map((each) => each.toDate).sort().at(-1) };

@@ -35,7 +35,7 @@ AWKWARD_HOUR_WEIGHTS: Final = (
 WEEKDAY_PERCENTS: Final = (90, 85, 90, 100, 125, 130, 80)
 """Sales on each day of the week in percent of the average, Monday first."""
 FOREIGN: Final = {"AED": "EUR", "EUR": "AED"}
-"""The currency of a sale in a foreign currency, by the currency of the venue."""
+"""Maps the currency of a venue to the currency of its sales in a foreign currency."""
 LINE_COUNTS: Final = (30, 30, 20, 12, 8)
 """Percentage of the sales that have one line, two lines and so on, up to five."""
 PORTIONS: Final = (250, 375, 500, 750, 1000, 1250)

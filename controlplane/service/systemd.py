@@ -250,7 +250,7 @@ def _run_here(*words: str) -> Output:
 
 
 def _write_if_different(path: Path, text: str, mode: int = 0o644) -> bool:
-    """Write ``text`` to a file that does not contain it. Return whether the file was written."""
+    """Write ``text`` to a file, unless the file has this content. Return whether it was written."""
     if path.is_file() and path.read_text() == text:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)

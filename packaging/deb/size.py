@@ -23,7 +23,7 @@ OTHERS = "other libraries"
 REASONS = {
     "agent, collectors, controlplane": "the program itself",
     "agent/presentation/hosts/makers.bin": "names of the makers of devices, by MAC address",
-    "libpython": "the Python interpreter; the machine needs none",
+    "libpython": "the Python interpreter; the machine needs no Python of its own",
     STANDARD: "what the program and its libraries import",
     "libcrypto, libssl": "TLS of Python's module ssl",
     "libsqlite3": "the journal, the outbox and the record; the service's default database",

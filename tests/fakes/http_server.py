@@ -82,8 +82,8 @@ class Connections:
         if self._closing:
             return
         self._closing = True
-        # asyncio needs two iterations of the event loop to set up an accepted connection. Before
-        # Python 3.12, the socket is never closed if the server is closed during this time.
+        # asyncio needs two iterations of the event loop to set up an accepted connection. If the
+        # server is closed during this time, Python before 3.12 never closes this connection.
         for listener_socket in self._server.sockets:
             asyncio.get_running_loop().remove_reader(listener_socket.fileno())
         for _ in range(3):

@@ -149,8 +149,8 @@ class _DirectQueries:
             return None
         answered = self._query(watch.records, hosts)
         return (
-            f"mDNS: not all packets on {watch.link.name} could be sent or read, so the hosts were"
-            f" queried one by one: {answered:,} of {len(hosts):,} answered"
+            f"mDNS: packets on {watch.link.name} were lost, or too much was announced, so the"
+            f" hosts were queried one by one: {answered:,} of {len(hosts):,} answered"
         )
 
     def is_unicast_only(self, watch: Watch, end: End) -> bool:

@@ -150,7 +150,7 @@ def _query(
 
 
 def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str] | None:
-    """Return the ids of the locations whose rows are read, or None for all of the organization.
+    """Return the ids of the locations whose rows are read, or None for the whole organization.
 
     A location that has devices but no row in the table of locations is accepted, too.
     """
@@ -164,7 +164,8 @@ def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]
 def _matching_values(context: ToolContext, name: str, column: Any, value: Any) -> Any:
     """Return the values of a column that match the value of a filter.
 
-    If the column contains row keys (``position``), these are the row keys for the id ``value``.
+    If the column contains row keys (``position``), ``value`` is the id of an object, and the row
+    key of this object is returned.
     """
     if name == "instanceId" and column.key == "device":
         return select(Device.position).where(Device.instance_id == value)

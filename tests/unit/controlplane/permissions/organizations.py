@@ -113,7 +113,10 @@ class Enroller:
     def answer_to_challenge(
         self, key_id: UUID, organization_id: str, location_id: str
     ) -> dict[str, Any]:
-        """Create a challenge for the key. Return the body of the `enroll` call that answers it."""
+        """Create a challenge for a new device, as the caller with the API key ``key_id``.
+
+        Return the body of the `enroll` call that answers this challenge.
+        """
         private = Ed25519PrivateKey.generate()
         described = codec.validate(new_device(location_id) | _public(private), DescribedDevice)
         reply = challenge(self.context(key_id, organization_id), described)

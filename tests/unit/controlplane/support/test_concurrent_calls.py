@@ -1,4 +1,4 @@
-"""Tests of concurrent calls to two services with the same support token."""
+"""Tests of concurrent calls with the same support token to two services that share a database."""
 
 import asyncio
 from collections.abc import Iterator

@@ -327,8 +327,8 @@ def test_overloaded_link_is_queried_host_by_host():
     assert later_questions
     assert not any(b"\x02P1\x04_ipp" in question for question in later_questions)
     assert result.limitations[-1] == (
-        "mDNS: not all packets on eth0 could be sent or read, so the hosts were queried one by one:"
-        " 0 of 1 answered"
+        "mDNS: packets on eth0 were lost, or too much was announced, so the hosts were queried"
+        " one by one: 0 of 1 answered"
     )
 
 
