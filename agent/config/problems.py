@@ -70,8 +70,9 @@ def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
     """Return the required keys that are missing because the user misspelled them.
 
     A misspelled key is reported once, as unknown, and not also as missing. The user may have
-    written a key of a section before the first line with a section. If this section is missing, it
-    is returned too, because the message about the unknown key already names the section.
+    written a key above the header of the section that the key belongs to. If the file does not have
+    this section at all, the section is returned too, because the message about the unknown key
+    already names it.
     """
     missing = [issue.path for issue in issues if issue.fault == "missing"]
     misspelled: set[Path] = set()

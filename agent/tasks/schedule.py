@@ -89,7 +89,8 @@ class Scheduler:
         try:
             await self._send()
         except asyncio.CancelledError:
-            # APScheduler would log the cancelled job as an error. During `stop`, it is normal.
+            # APScheduler would log the cancelled job as an error. During `stop`, a cancelled job is
+            # normal.
             if self._scheduler.running:
                 raise
 

@@ -25,7 +25,7 @@ async function setUp(hooks) {
   const { secret, uri, qrCode } = await callConsole("profile/second-factor/begin");
   openForm({
     title: "Set up a second factor", action: "Confirm",
-    text: "Scan the code with an authenticator app, or enter the key in it. Then enter the code that the app shows.",
+    text: "Scan the QR code with an authenticator app, or enter the key in the app. Then enter the code that the app shows.",
     fields: [CODE],
   }, async ({ code }) => {
     const { recoveryCodes } = await callConsole("profile/second-factor/confirm", { code });

@@ -2,8 +2,8 @@
 
 A heartbeat with a new API key can move the device to this key. Without this move, the commands of
 the device would be sent to a key that it no longer uses. The device is moved only if its current
-key is no longer valid or if the device was offline. In all other cases the heartbeat is answered
-but changes nothing, so that a second key cannot take over an online device.
+key is no longer valid or if the device was offline. Otherwise, a heartbeat with a new key is
+answered but changes nothing, so that a second key cannot take over an online device.
 """
 
 from collections.abc import Sequence

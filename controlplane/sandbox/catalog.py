@@ -44,7 +44,8 @@ DISHES: Final = ("Espresso", "Karak", "Croissant", "Fattoush", "Kofta", "Lemonad
 SIZES: Final = ("Small", "Large")
 CURRENCY: Final = "AED"
 CENT_STEP: Final = 25
-"""The price of a good is a multiple of this many cents. The size Large costs 1.5 times as much."""
+"""The price of a good is a multiple of this many cents. In the size Large, the good costs 1.5 times
+this price."""
 ROWS_MAX: Final = 1_000
 """A batch ends with the good that brings it to this number of rows or more."""
 Row = TypeVar("Row", bound=Base)

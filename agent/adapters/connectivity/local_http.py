@@ -14,8 +14,8 @@ REPLY_MAX_BYTES: Final = 256 * 1024
 async def exchange_local(address: Path | tuple[str, int], request: HttpRequest) -> bytes:
     """Send a request, and return the body of the reply.
 
-    Raises OSError (also a timeout) if there is no reply, and ValueError if it is not a complete
-    reply with the status 200.
+    Raises OSError if there is no reply; after a timeout, this is TimeoutError. Raises ValueError if
+    the reply is not complete or its status is not 200.
 
     Args:
         address: a socket in the file system, or a host and a port.

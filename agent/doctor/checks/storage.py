@@ -40,7 +40,7 @@ _RESTART_FIX: Final = "restart the agent: it moves the file to quarantine and cr
 def state_directory(context: Context) -> Outcome:
     path = _path(context)
     if context.is_hidden:
-        return unseen("the configuration may name another directory")
+        return unseen("this user cannot read the configuration, which may name another directory")
     if is_closed(path):
         return unseen(f"{path} is closed to this user")
     if not path.exists() and not path.is_symlink():
@@ -73,14 +73,14 @@ def _check_absent(path: Path, context: Context) -> Outcome:
 
 def disk_space(context: Context) -> Outcome:
     if context.is_hidden:
-        return unseen("the configuration may name another disk")
+        return unseen("this user cannot read the configuration, which may name another disk")
     path = next((p for p in (_path(context), *_path(context).parents) if p.exists()), Path("/"))
     free = shutil.disk_usage(path).free
     text = f"{free / 2**20:,.0f} MiB free"
     if free < FREE_BYTES_FAIL:
-        return fail(f"only {text}: requests and reports cannot be stored", f"free space at {path}")
+        return fail(f"only {text}: requests and reports cannot be stored", f"make space at {path}")
     if free < FREE_BYTES_WARN:
-        return warn(f"only {text}", f"free space at {path}, or lower limits.outbox_max_bytes")
+        return warn(f"only {text}", f"make space at {path}, or reduce limits.outbox_max_bytes")
     if hasattr(os, "statvfs"):
         inodes = os.statvfs(path)
         # f_files is 0 on file systems without a fixed number of inodes.

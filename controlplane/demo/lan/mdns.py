@@ -1,8 +1,8 @@
 """mDNS of the simulated LAN: reads queries, and builds packets of records (RFC 6762).
 
 Names are written without compression. The names of service instances are sent as the plan has them,
-even if they are hostile. Surrogate escapes in a string of the plan stand for bytes that are not
-UTF-8.
+even if they are hostile; only names longer than 63 bytes are cut. Surrogate escapes in a string of
+the plan stand for bytes that are not UTF-8.
 """
 
 import ipaddress

@@ -117,9 +117,9 @@ def summarize_old_reports(session: Session) -> int:
 
 
 def store_old_contents(session: Session, now: datetime) -> int:
-    """Store the contents of some reports that an older release stored without contents.
+    """Store the `ReportContent` of some reports that an older release stored without it.
 
-    Each of them is the newest report of its kind from a device. Returns the number of reports.
+    Each of these reports is the newest of its kind from its device. Returns the number of reports.
     """
     query = (
         select(ReportText, Device)

@@ -77,7 +77,7 @@ async def until(condition: Callable[[], Awaitable[bool]], within_s: float) -> No
 
 @asynccontextmanager
 async def impatient_agent(config: Path) -> AsyncIterator[AgentProcess]:
-    """Run an agent that checks a revocation again after a second."""
+    """Run an agent that checks a revocation again after a second instead of after a minute."""
     home = config.parent
     log = home / "agent.log"
     with log.open("ab") as output:

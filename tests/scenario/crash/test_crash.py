@@ -1,9 +1,10 @@
 """Tests that a request ends exactly once if the agent is killed at any of its failpoints.
 
-`make test-all` kills the agent after each failpoint of the plain scene, and at the failpoint of the
-scene in which it remembers printers. `make test` plays fewer of these cases: it kills the agent at
-each transaction, at one write of a file in each scene, at one call to the service and at one event
-of the child process. `make test-crash` (CRASH_MATRIX=full) runs the whole matrix.
+`make test-all` kills the agent after each failpoint of the scene `PLAIN`, and at the only failpoint
+of the scene `LEARNED`, in which the agent remembers printers. `make test` plays fewer of these
+cases: it kills the agent at each transaction, at one write of a file in each scene, at one call to
+the service and at one event of the child process. `make test-crash` (CRASH_MATRIX=full) runs the
+whole matrix.
 """
 
 import asyncio
@@ -41,15 +42,15 @@ IS_FULL = os.environ.get("CRASH_MATRIX") == "full"
 def _cases_to_play() -> list[Case]:
     """Return the cases to play: all of them if the whole matrix is requested.
 
-    Otherwise, the agent dies after each failpoint of the plain scene, with alternating kinds of
-    reports, and at the failpoint of the scene in which it remembers printers.
+    Otherwise, the agent dies after each failpoint of the scene `PLAIN`, with alternating kinds of
+    reports, and at the only failpoint of the scene `LEARNED`.
     """
     all_cases = cases()
     if IS_FULL:
         return all_cases
     plain = [case for case in all_cases if case.scene is PLAIN and case.plan.endswith("after:1")]
     learned = [case for case in all_cases if case.scene is LEARNED]
-    # Two consecutive cases of `plain` are the two kinds of one failpoint.
+    # In `plain`, each failpoint has two consecutive cases, one for each kind of report.
     return [case for i, case in enumerate(plain) if i % 2 == i // 2 % 2] + learned
 
 

@@ -369,7 +369,7 @@ async def test_commands_received_before_a_stream_breaks_are_kept(bound_agent: Ag
 
 async def test_no_long_poll_is_sent_during_an_outage(bound_agent: AgentParts) -> None:
     """During an outage, one call at a time tests whether the service replies, and the other calls
-    wait for its result. The call that tests must not be a long poll.
+    wait for its result. Such a test call must not be a long poll.
     """
     bound_agent.client.script["onCommands"].extend(
         [poll_reply(), ServiceUnavailable("timeout", "no reply"), poll_reply()]
