@@ -1,7 +1,7 @@
 """Records faults of print queues, the kiosk and watched devices. They leave the connection intact.
 
-The recorder calls this module after heartbeats. It is imported only on machines where it has
-something to record.
+The agent's recorder calls this module after heartbeats. This module is imported only on machines
+where there is something to record.
 """
 
 import logging
@@ -26,7 +26,8 @@ class LocalFaultRecorder:
     """Reads the faults, and remembers those that have not ended.
 
     Args:
-        read: returns the current state, within about three seconds. It never raises.
+        read: returns the current state of the print queues, the kiosk and the watched devices,
+            within about three seconds. It never raises.
     """
 
     def __init__(self, read: Callable[[], Awaitable[LocalReading]]) -> None:

@@ -75,7 +75,7 @@ def uoms(context: RequestContext, parameters: wire.PageQuery) -> wire.UomPage:
 
 
 def fees(context: RequestContext, parameters: wire.PageQuery) -> wire.FeePage:
-    """Return a page of fees, including VAT, ordered by name."""
+    """Return a page of fees, ordered by name. VAT is one of the fees."""
     rows, cursor = page_by_name(context, FeeItem, parameters.cursor)
     items = (
         record_of(wire.FeeItem, row, percentage=percentage(row.percentage_milli)) for row in rows

@@ -107,7 +107,7 @@ async def revoke(limit: RateLimit, core: Core, request: Request) -> Response:
 
 
 async def _read(core: Core, request: Request, limit: RateLimit) -> OAuthRequest:
-    """Return the OAuth request in a client's form. Raises a refusal if the form is invalid."""
+    """Return the OAuth request that a client sent as a form. Raises a refusal for an invalid form."""
     require_method(request, "POST")
     issuer = issuer_of(core, request)
     count_call(core, request, limit)

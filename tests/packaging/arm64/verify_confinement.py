@@ -1,10 +1,10 @@
 """Tests the collector's confinement on a real arm64 kernel, which qemu-system emulates.
 
-The machine boots Debian's arm64 kernel. Its root directory is in memory: a copy of the root
-``builder`` of `packaging/arm64/roots.py`, with this checkout and the package of `make deb-arm64`.
-The machine runs `collect application` of the packaged program, and
-`tests/scenario/security/test_confinement.py`. The test that compares the application's facts is
-left out, because the emulated processor is too slow for the time limits of the collector.
+The emulated machine boots Debian's arm64 kernel. Its root directory is in memory: a copy of the
+root directory ``builder`` that `packaging/arm64/roots.py` creates, with this checkout and the
+package of `make deb-arm64`. The emulated machine runs `collect application` of the packaged
+program, and `tests/scenario/security/test_confinement.py`. The test that compares the application's
+facts is left out, because the emulated processor is too slow for the time limits of the collector.
 
 Needs root, qemu-system-arm, cpio, and what `verify_arm64` needs. Uses a few minutes of processor
 time.
@@ -35,7 +35,7 @@ DOWNLOAD: Final = (
 )
 CHECKOUT: Final = ("agent", "collectors", "tests")
 LIBRARIES: Final = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging")
-"""The libraries of the tests. All are pure Python, so this machine's files also work on arm64."""
+"""The libraries of the tests. All are pure Python, so the files of the host also work on arm64."""
 OMITTED_DIRECTORIES: Final = (
     "usr/share/doc", "usr/share/man", "usr/share/locale", "var/cache", "var/lib/apt",
 )  # fmt: skip

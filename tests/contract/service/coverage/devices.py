@@ -166,9 +166,9 @@ DEVICES: Final = (
             ),
             _field("`submitResult.requestId`: UUID, optional"),
             row(
-                "`submitResult.report`: optional; any value (ours: an object with a field of a"
-                " payload must be a payload of the given kind; any other value is stored, and the"
-                " report has no payload)",
+                "`submitResult.report`: optional; any value (ours: an object that has at least one"
+                " field of a payload must be a valid payload of the given kind; any other value is"
+                " stored, and the report has no payload)",
                 REQUIRED,
                 SUBMISSION
                 + "test_a_value_that_is_not_a_report_is_stored_but_not_returned_as_the_payload",

@@ -38,11 +38,11 @@ class SimulatedHost:
 class SimulatedLan:
     """The hosts of a LAN, and the kernel of this machine.
 
-    The kernel sends three ARP requests for an address, one second apart, and then marks its entry
-    as failed.
+    The kernel sends three ARP requests for an address, one second apart. If no answer arrives, it
+    then marks the address as failed in its neighbour table.
 
     Attributes:
-        primed: The addresses that the sweep let the kernel resolve.
+        primed: The addresses for which the sweep has called `prime`.
         taken_connections: The connections that the sweep took for queries.
         most_unresolved: The largest number of unresolved addresses at any time.
         most_sockets: The largest number of connections to each address at any time.
