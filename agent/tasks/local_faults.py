@@ -26,8 +26,8 @@ class LocalFaultRecorder:
     """Reads the faults, and remembers those that have not ended.
 
     Args:
-        read: returns the current state of the print queues, the kiosk and the watched devices,
-            within about three seconds. It never raises.
+        read: returns the current state of the print queues, the kiosk, the watched devices and
+            the processor, within about three seconds. It never raises.
     """
 
     def __init__(self, read: Callable[[], Awaitable[LocalReading]]) -> None:

@@ -99,7 +99,7 @@ class OperationsClient(ServiceCalls):
     support_disconnect = Operation(support_routes.DISCONNECT, support.TokenRequest, support.Link)
 
     def current(self) -> device_operations.EnrollmentRecord | None:
-        """Return the newest enrollment by this API key, without revoked enrollments, or None."""
+        """Return the newest of this API key's enrollments that are not revoked, or None."""
         reply: Any = device_operations.EnrollmentRecord | None  # a union is not a type for mypy
         record: device_operations.EnrollmentRecord | None = self.post(
             routes.CURRENT, device_operations.EmptyRequest(), reply

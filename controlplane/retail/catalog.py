@@ -75,7 +75,7 @@ def uoms(context: RequestContext, parameters: wire.PageQuery) -> wire.UomPage:
 
 
 def fees(context: RequestContext, parameters: wire.PageQuery) -> wire.FeePage:
-    """Return a page of fees, ordered by name. VAT is one of the fees."""
+    """Return a page of fees, ordered by name. VAT counts as a fee."""
     rows, cursor = page_by_name(context, FeeItem, parameters.cursor)
     items = (
         record_of(wire.FeeItem, row, percentage=percentage(row.percentage_milli)) for row in rows

@@ -88,9 +88,8 @@ class GatewayProbe:
             return True
         if after is not None and after.state in ("resolving", "failed"):
             return False
-        # No reply, but the neighbour table does not show a failure. If this gateway was the last one
-        # that replied, it is gone. If not, it may ignore every probe, so it is unknown whether it
-        # works.
+        # No reply, but the neighbour table shows no failure. If this gateway was the last one that
+        # replied, it is gone. If not, it may ignore every probe, so it is unknown whether it works.
         return False if identity == self._last_replier else None
 
 

@@ -107,7 +107,7 @@ async def revoke(limit: RateLimit, core: Core, request: Request) -> Response:
 
 
 async def _read(core: Core, request: Request, limit: RateLimit) -> OAuthRequest:
-    """Return the OAuth request that a client sent as a form. Raises a refusal for an invalid form."""
+    """Return the OAuth request that a client sent as a form. Raises a refusal if it is invalid."""
     require_method(request, "POST")
     issuer = issuer_of(core, request)
     count_call(core, request, limit)

@@ -103,7 +103,7 @@ async def send_due(core: Core, client: httpx2.AsyncClient, outbox: Outbox) -> in
 
 def backoff_s(attempt: int) -> float:
     """Return the wait after the ``attempt``-th failure: 5, 10, 20 s and so on to 10 minutes."""
-    # The number can be large: some outboxes limit attempts by time, not by number.
+    # ``attempt`` can be large: some outboxes limit attempts by time, not by number.
     exponent = min(attempt - 1, 20)
     return float(min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2**exponent))
 
