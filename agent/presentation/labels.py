@@ -133,8 +133,8 @@ LABELS: Final[Mapping[str, str]] = {
     "browser.usbAuthorizedDevices": "USB devices allowed",
 }
 """Labels by key. The name of a disk, queue or program is left out of a key: ``disk.health`` stands
-for ``disk.drive.sda.health``. A star stands for the name if the key without it is a different fact:
-``cpu.*.useFraction`` is the use of one core, ``cpu.useFraction`` of all cores."""
+for ``disk.drive.sda.health``. If the key without a name means a different fact, a star stands for
+the name: ``cpu.*.useFraction`` is the use of one core, ``cpu.useFraction`` of all cores."""
 
 OBJECT_LABELS: Final[Mapping[str, str]] = {
     "network.service": "Connection to the service",

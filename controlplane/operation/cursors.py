@@ -1,7 +1,8 @@
 """Signed cursors of listings, at most 128 characters.
 
 A cursor is valid for 24 hours, and only for the listing that it came from. The organization and the
-kind of rows define a listing. In some operations, so do the filters and the order.
+kind of rows define a listing. In some operations, the filters and the order are also part of this
+definition.
 
 Most cursors name the last row of a page by the sort value and the row key (``position``) of the
 row. Therefore rows that are added between two pages cause neither repeated nor skipped rows. Some

@@ -130,8 +130,8 @@ def _frequency() -> Field:
     try:
         frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
     except (NotImplementedError, OSError, RuntimeError, SystemError):
-        # psutil raises the first two on ARM boards whose driver reports no frequency, and the
-        # others on an Apple M5.
+        # psutil raises NotImplementedError or OSError on ARM boards whose driver reports no
+        # frequency, and RuntimeError or SystemError on an Apple M5.
         frequency = None
     current = frequency.current if frequency and math.isfinite(frequency.current) else 0.0
     known = round(current) if current >= FREQUENCY_MIN_MHZ else None

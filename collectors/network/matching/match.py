@@ -131,7 +131,10 @@ class _VerdictBuilder:
         return self._to_verdict(symptoms, other.device, key)
 
     def _absent_verdict(self, case: Case, row: Row) -> Verdict:
-        """Return the verdict on a printer at whose address no device is known, or only a MAC."""
+        """Return the verdict on a printer if no device is known at its address.
+
+        If only the MAC of a device at this address is known, this verdict is used as well.
+        """
         printer, address, port = case.printer, case.address, case.port
         endpoint, reach = join_host_port(address, port), self.cases.reach
         attempts = reach.attempts(address, port or 0)
@@ -258,8 +261,8 @@ class _VerdictBuilder:
     def _with_obstacle(self, symptoms: Symptoms, evidence: str | None = None) -> Symptoms:
         """If this machine cannot print to the address, add the reason.
 
-        Then ``evidence`` replaces the observation. If it is None, the observation is kept, and the
-        state of the old address is appended to it.
+        Then ``evidence`` replaces the observation. If ``evidence`` is None, the observation is
+        kept, and the state of the old address is appended to it.
         """
         obstacle = self.cases.reach.obstacle(symptoms.address)
         if not obstacle:

@@ -25,7 +25,7 @@ EVIDENCE_MAX: Final = 300
 class IncidentContent:
     """An incident in a report. The fields are columns of `DeviceIncident`.
 
-    ``reported_s`` is when it began according to the clock of the device. The times are not
+    ``reported_s`` is when the incident began, by the clock of the device. The times are not
     corrected yet. The other fields are those of `agent.wire.payloads.history.Incident`.
     """
 
@@ -74,8 +74,8 @@ def correction_s(record: RecordContent, arrived_s: int) -> int:
     """Return the seconds to add to the times of a report that arrived at ``arrived_s``.
 
     If the report finished in the future, the clock of the device is wrong. If it finished long ago,
-    the clock is wrong, or the report waited on the device. If the clock is synchronised, the report
-    waited, and its times need no correction.
+    the clock is wrong, or the report waited on the device. If the clock is synchronised in
+    such a report, the report waited, and its times need no correction.
     """
     difference_s = arrived_s - record.finished_s
     is_late = difference_s > 0 and record.is_clock_right

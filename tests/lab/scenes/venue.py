@@ -193,7 +193,7 @@ def main() -> int:
                 SPOOLER_SOCKET.symlink_to(spooler.socket)
                 spooler.wait()
             change_plan(Path(act["plan"]))
-            # The kernel must not send to the MAC that had an address in the previous act.
+            # Otherwise the kernel would send to the MACs that addresses had in the previous act.
             subprocess.run(["ip", "neigh", "flush", "all"], check=True)
             _plug_in(act["usb"])
             for queue in act["queues"]:

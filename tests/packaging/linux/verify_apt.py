@@ -31,7 +31,7 @@ URL: Final = f"https://{REPOSITORY_HOST}/apt"
 
 
 def rename_package(package: Path) -> Path:
-    """Rename a package file to NAME_VERSION_ARCHITECTURE.deb, as builds name it."""
+    """Rename a package file to NAME_VERSION_ARCHITECTURE.deb, the name of a built package."""
     query = ("dpkg-deb", "--show", "--showformat=${Package}_${Version}_${Architecture}.deb")
     name = subprocess.run((*query, package), capture_output=True, text=True, check=True).stdout
     return package.rename(package.with_name(name))

@@ -78,7 +78,7 @@ class Venue:
         return str(self.machine.path(LINK).readlink())
 
     async def make_busy(self) -> None:
-        """Let a report wait in the outbox, and a request run."""
+        """Make a report wait in the outbox, and wait until the agent collects another report."""
         self.service.overrides["submitResult"] = lambda: UNAVAILABLE
         await self.request("application")
         await self.until(lambda: self.status("outbox_reports"))
@@ -99,7 +99,7 @@ class Venue:
         self.request_ids.append(await self.service.request_report(kind, expires_in_s=7200))
 
     async def until(self, condition: Any, within_s: float = WITHIN_S) -> None:
-        """Wait until ``condition`` is true. It reads files of the machine."""
+        """Wait until ``condition`` is true. ``condition`` reads files of the machine."""
         async with asyncio.timeout(within_s):
             while not condition():  # noqa: ASYNC110 - it reads files
                 await asyncio.sleep(POLL_EVERY_S)
@@ -114,7 +114,9 @@ class Venue:
         await self.until(lambda: self.status("outbox_reports") == 0)
 
     def faults(self) -> list[str]:
-        """Return a text for each lost or doubled report, and for each change of the device."""
+        """Return a text for each lost or doubled report, each violation of the protocol, a changed
+        identity of the device, and files in quarantine.
+        """
         reports = [report["requestId"] for report in self.service.reports]
         faults = [f"{each}: {reports.count(each)} reports" for each in self.request_ids
                   if reports.count(each) != 1]  # fmt: skip

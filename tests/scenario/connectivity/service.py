@@ -2,8 +2,8 @@
 
     python -m tests.scenario.connectivity.service PORT CERTIFICATE DEVICE
 
-The program stores the enrolled device in the file DEVICE. After SIGUSR1 it answers each call with
-503, after SIGUSR2 with 401, and after SIGHUP as usual.
+The program stores the enrolled device in the file DEVICE. After SIGUSR1 it answers each call of
+the enrolled device with 503, after SIGUSR2 with 401, and after SIGHUP as usual.
 """
 
 import asyncio

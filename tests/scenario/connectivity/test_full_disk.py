@@ -29,8 +29,8 @@ async def agent_on_a_small_disk(config: Path) -> AsyncIterator[tuple[AgentProces
     state, log = config.parent / "state", config.parent / "agent.log"
     state.mkdir()
     unshare = ("unshare", *(("--map-root-user",) if os.geteuid() else ()), "--mount")
-    # `quick_agent` creates a READY_FILE only after a probe of the gateway. Here the service is on
-    # this machine, so the agent does not probe the gateway and needs no READY_FILE.
+    # The argument READY_FILE is omitted: `quick_agent` creates this file only after a probe of the
+    # gateway. The service is on this machine, so the agent does not probe the gateway.
     module = ("-m", "tests.scenario.connectivity.quick_agent", "0", str(config))
     with log.open("ab") as output:
         process = await asyncio.create_subprocess_exec(

@@ -85,9 +85,9 @@ def expected_notifications(
 def _messages(
     events: list[Event], silences: list[WeekSilence], ticks: list[float]
 ) -> list[Message]:
-    """Return the start and the end of each alert of which receivers should be notified.
+    """Return the messages about each alert, without grouping.
 
-    Silences are applied, and grouping is not.
+    An alert that is silenced all the time has no messages.
     """
     results = []
     for index, (fired, *rest, is_resolved) in enumerate(events):

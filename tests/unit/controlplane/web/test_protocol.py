@@ -22,7 +22,7 @@ TIMEOUT_S = 300
 REQUEST = b"GET / HTTP/1.1\r\nHost: service\r\n\r\n"
 
 LARGE = 16 * 1024 * 1024
-"""Size of a reply in bytes. No system buffers so many bytes, so the client must read the reply."""
+"""Size of a reply in bytes. No system can buffer so much, so the client must read the reply."""
 
 
 async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:

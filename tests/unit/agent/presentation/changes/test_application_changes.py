@@ -27,8 +27,9 @@ def sentences(before: ApplicationPayload, after: ApplicationPayload) -> list[tup
 
 
 def summary(before: Changes, after: Changes) -> list[tuple[str, str]]:
-    """Return the severity and the sentence of each change between two reports. They are the report
-    of a healthy machine with the values ``before``, and the same report with the values ``after``.
+    """Return the severity and the sentence of each change between two reports of a healthy machine.
+
+    The earlier report has the values ``before``, and the later report has the values ``after``.
     """
     return sentences(report_with(before), report_with(after))
 

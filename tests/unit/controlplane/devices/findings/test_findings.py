@@ -30,8 +30,9 @@ NO_FAULTS = frozenset[str]()
 
 
 async def counts(service: RunningService, **filters: Any) -> dict[str, tuple[int, int, int]]:
-    """Return the numbers of devices of each rule: the devices with its finding, the devices whose
-    reports do not show whether they have it, and the devices that have had it for less than a day.
+    """Return three numbers of devices for each rule: those that have its finding, those whose
+    reports do not show whether they have the finding, and those that have had the finding for less
+    than a day.
     """
     reply = await call_console(service, "findings", **filters)
     return {

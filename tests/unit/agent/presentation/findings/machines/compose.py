@@ -169,7 +169,10 @@ class Machine:
     is_cancelled: bool = False
 
     def vary(self, description: str, **changes: Any) -> "Machine":
-        """Return this machine with ``changes``. Files, commands and units are added to its own."""
+        """Return this machine with ``changes``.
+
+        Files, commands and units in ``changes`` are added to those of this machine.
+        """
         for name in {"files", "commands", "units"} & changes.keys():
             changes[name] = {**getattr(self, name), **changes[name]}
         return replace(self, description=description, **changes)
@@ -432,7 +435,7 @@ def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
 
 
 class Session:
-    """A session with the kiosk's page. ``page`` has the values that its expressions return."""
+    """A session with the kiosk's page. ``page`` has the values that scripts in the page return."""
 
     def __init__(self, page: Mapping[str, Any]) -> None:
         self._page = page
