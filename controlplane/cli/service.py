@@ -99,7 +99,8 @@ def options_text(words: list[str]) -> str:
     If ``words`` is empty, return the template.
 
     Raises:
-        UsageError: `settings_of` refuses an option, or a word is not an option of `serve`.
+        UsageError: `settings_of` refuses the value of an option, or a word is neither an option nor
+            the value of an option.
         SystemExit: the command line parser refuses ``words``, for example an unknown option.
     """
     template = (RESOURCES / OPTIONS.name).read_text()

@@ -82,7 +82,7 @@ def incidents(context: RequestContext, body: records.IncidentsRequest) -> record
         conditions.append(key < tuple_(*before))
     rows = _read_newest(context, conditions, size + 1)
     page = rows[:size]
-    # A group is on the page of its first incident.
+    # A group is on the page of the incident that began first.
     positions_on_page = {row.position for row in page}
     groups = [each for each in _read_groups(context, page) if each[0].position in positions_on_page]
     if body.shared:

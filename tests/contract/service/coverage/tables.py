@@ -18,7 +18,8 @@ TABLES: Final[tuple[Table, ...]] = (
 )
 _TO_ROOT: Final = "../"
 MANY: Final = 20
-"""If a field has more forms than this, the table contains their number instead of the forms."""
+"""If a field has more forms than this, they are the words of an enum, and the table contains only
+their number."""
 
 
 def coverage_tables() -> Iterator[str]:
@@ -35,7 +36,9 @@ def coverage_tables() -> Iterator[str]:
         yield ""
     yield "### Fields of replies\n"
     yield (
-        f"The test {_link(EVERY_FIELD)}\n"
+        "The *forms* of a field are the cases that a reader of replies must handle: left\n"
+        "out, null, true, false, each word of an enum, and each type of value. The test\n"
+        f"{_link(EVERY_FIELD)}\n"
         "checks that replies contain each field in each form that the documents permit. A form\n"
         "with a link is covered by the linked test instead. A form that is struck out is\n"
         "permitted, but this service never sends it. Each reply that a test gets is validated\n"
