@@ -79,7 +79,7 @@ def _pip_audit(requirements: str, address: str) -> dict[str, Any]:
     except ValueError as error:
         reason = (done.stderr.strip().splitlines() or ["pip-audit printed nothing"])[-1]
         message = f"{address} cannot be queried for advisories ({reason.partition(':')[0]})."
-        hint = "Set ADVISORIES to a folder of advisories in the OSV format."
+        hint = "Name a folder of advisories in the OSV format: make audit ADVISORIES=FOLDER"
         raise ReleaseError(f"{message}\n{hint}") from error
 
 

@@ -132,7 +132,7 @@ def test_a_skipped_package_is_an_error() -> None:
 
 def test_an_audit_without_advisories_prints_what_to_set() -> None:
     # pip-audit is not installed in the environment of the tests, so it prints no report.
-    with pytest.raises(ReleaseError, match="Set ADVISORIES to a folder"):
+    with pytest.raises(ReleaseError, match="make audit ADVISORIES=FOLDER"):
         audit(ROOT / "requirements/uv.txt", "http://127.0.0.1:9/")
 
 

@@ -1,4 +1,4 @@
-"""Tests of concurrent refreshes on PostgreSQL, where transactions run at the same time."""
+"""Tests of concurrent uses of a refresh token on PostgreSQL, with transactions in parallel."""
 
 import asyncio
 from collections.abc import Iterator
