@@ -37,10 +37,9 @@ _NAMES: Final[Mapping[str, str]] = {
     "web page": "http https",
     "Apple device": "companion-link apple-mobdev2 rdlink remotepairing iphone~sync",
 }
-"""The names of services by their description, in the order in which descriptions are listed.
-Descriptions that show the purpose of a device come before those of common services. A name is a
-DNS-SD type without its underscore, or a name that collectors give to a port. A ``~`` stands for a
-blank."""
+"""The names of services by their description, in the order in which descriptions are listed. A name
+is a DNS-SD type without its underscore, or a name that collectors give to a port. A ``~`` stands
+for a blank."""
 _ORDER: Final = {description: position for position, description in enumerate(_NAMES)}
 _DESCRIPTIONS: Final = {
     name.replace("~", " "): description

@@ -54,8 +54,8 @@ async def _record_enrollment(recorder: Recorder, device: SimulatedDevice) -> Non
 async def _record_report(recorder: Recorder, device: SimulatedDevice, kind: str) -> None:
     """Make all calls of a request, from its creation to its report.
 
-    The examples of each kind replace the examples of the previous kind, so that the document shows
-    the last kind.
+    ``recorder`` keeps only the last call of each operation as the example for docs/service.md. So
+    the document shows the calls for the last kind of report.
     """
     _advance_clock(recorder)
     body = {"instanceId": device.instance_id, "kind": kind}
