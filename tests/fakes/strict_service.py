@@ -250,7 +250,7 @@ class StrictService:
         return Reply(200, b"")
 
     async def _push(self) -> AsyncIterator[bytes]:
-        """Yield each command once, in the format of the reading.
+        """Yield each command once, in the format that ``reading`` selects.
 
         A command that is not acknowledged is delivered again on the next connection.
         """

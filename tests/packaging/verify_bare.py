@@ -1,12 +1,13 @@
 """Runs the README's two commands on a machine that has only Python, make and git.
 
-The first run creates a minimal Debian root with debootstrap, and a directory of wheels, in
-build/bare. The commands run in containers of this root without a network: as an ordinary user, and
-as a user on a machine that forbids namespaces; with --all also as root. By default each container
-runs a short form: `make demo` and the tests that are marked `needs`. The first container also runs
-`make quick`. With --all or --only, `make demo` and `make test` run in full. `CI` is set in the
-containers, so a test fails if it lacks a prerequisite that `SITUATIONS` does not list.
-``--release`` selects a Debian release with a different Python: trixie has 3.13, forky has 3.14.
+The first run creates the root directory of a minimal Debian with debootstrap, and a directory of
+wheels, in build/bare. The commands run in containers with this root directory and without a
+network: as an ordinary user, and as a user on a machine that forbids namespaces; with --all also as
+the user root. By default each container runs a short form: `make demo` and the tests that are
+marked `needs`. The first container also runs `make quick`. With --all or --only, `make demo` and
+`make test` run in full. `CI` is set in the containers, so a test fails if it lacks a prerequisite
+that `SITUATIONS` does not list. ``--release`` selects a Debian release with a different Python:
+trixie has 3.13, forky has 3.14.
 
 Needs root, debootstrap and systemd-nspawn.
 Usage: python -m tests.packaging.verify_bare [--all | --only NAME] [--busy N] [--release NAME]
@@ -127,7 +128,7 @@ SITUATIONS: Final = (
 
 
 def prepare(bare: BareDebian) -> None:
-    """Create the root and the wheels, unless they exist."""
+    """Create the root directory and the wheels, unless they exist."""
     with cached(bare.root, f"{bare.release} {PACKAGES}") as directory:
         if directory is not None:
             make_root(bare.release, directory)
@@ -151,7 +152,10 @@ def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
 
 
 def make_root(release: str, directory: Path) -> None:
-    """Create a root with `PACKAGES` and Debian's essential packages only. Add an ordinary user."""
+    """Create a root directory with only `PACKAGES` and Debian's essential packages.
+
+    Add an ordinary user.
+    """
     include = f"--include={','.join(PACKAGES)}"
     # debootstrap has no script for a release that is newer than itself. Use its script for sid.
     script = () if (SCRIPTS / release).exists() else (SCRIPTS / "sid",)

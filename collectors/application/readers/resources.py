@@ -53,8 +53,8 @@ def memory_size_field() -> Field:
 def read_swap(_: Deadline) -> Fields:
     """Read the swap space.
 
-    On Windows, psutil reads it from performance counters, which may be switched off. The swap space
-    is a source of its own, so that only its fields are missing then.
+    On Windows, psutil reads it from performance counters. The swap space is a separate source, so
+    that no other fields are missing if these counters are switched off.
     """
     swap = psutil.swap_memory()
     return (

@@ -1,7 +1,7 @@
 """Determines the verdict on each printer of the machine from the observations. No I/O.
 
-The table of verdicts (`table.py`) decides. Two rules take precedence: a printer is not reported as
-reachable if the device at its address may be a different one, and no hint names a device that
+The table of verdicts (`table.py`) decides. Two rules take precedence. A printer is not reported as
+reachable if the device at its address may be a different one. A hint never names a device that
 another queue uses.
 """
 

@@ -28,8 +28,8 @@ NAME_MAX: Final = 60
 class Result:
     """The result of a request.
 
-    ``headline`` is the verdict of the report, or why there is none. It is empty if the request has
-    no report yet.
+    ``headline`` is the verdict of the report, or the reason why there is no verdict. It is empty if
+    the request has no report yet.
     """
 
     request: DeviceRequest

@@ -1,8 +1,8 @@
 """Installs the agent from a signed apt repository in a container with a real systemd.
 
-The first run creates the container's root in build/package-root with debootstrap. The container's
-only network is loopback, where a web server offers the repository. The commands and files are those
-of README.md and docs/install.md.
+The first run creates the container's root directory in build/package-root with debootstrap. The
+container's only network is loopback, where a web server offers the repository. The commands and
+files are those of README.md and docs/install.md.
 
 Needs root, debootstrap, systemd-nspawn, apt-utils, gpg and the package that `make test-deb` builds.
 Usage: python -m tests.packaging.linux.verify_apt
@@ -52,7 +52,7 @@ def flip_bit(file: Path) -> None:
 
 
 def make_sites(results: Path, place: Path) -> None:
-    """Create the states of the repository that the machine sees, one after the other."""
+    """Create one copy of the repository for each of its states. The machine uses them in turn."""
     copy_package(results)
     make_upgrade(results)
     first, upgrade = rename_package(results / "first.deb"), rename_package(results / "next.deb")

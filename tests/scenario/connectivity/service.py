@@ -39,7 +39,7 @@ async def serve(port: int, certificate: Path, device: Path) -> None:
 
 
 def _answer(service: StrictService, status: int | None) -> None:
-    """Answer each call with ``status``, or as usual if it is None."""
+    """Answer each call of an enrolled device with ``status``, or as usual if it is None."""
     service.overrides.clear()
     if status is not None:
         reply = Reply(status, media_type=None)

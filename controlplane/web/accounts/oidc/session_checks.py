@@ -57,7 +57,7 @@ async def _check(
 
 
 async def _check_with_provider(core: Core, check: DueCheck) -> None:
-    """Let the provider of a session confirm its user. Store the answer. Raises ProviderError."""
+    """Let the provider confirm the user of a session. Store the answer. Raises ProviderError."""
     client = core.provider_clients.get(check.provider)
     if client is None:
         raise ProviderRefusedError("the identity provider is no longer configured")

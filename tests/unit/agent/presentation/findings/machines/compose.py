@@ -260,7 +260,8 @@ def silent_addresses(machine: Machine) -> frozenset[str]:
 def samples(machine: Machine) -> Iterator[processes.Sample]:
     """Yield a process for each watched program that uses memory.
 
-    Its process id is its number of restarts, because `sources_of` reads the number from there.
+    The id of each process is the number of restarts, because `sources_of` reads the number of
+    restarts from the process id.
     """
     for name, gib in machine.watched.items():
         if gib:
