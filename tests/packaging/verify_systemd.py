@@ -77,8 +77,9 @@ def overlay_of_this_machine(place: Path) -> Iterator[Path]:
             # must permit it.
             (merged / "usr/sbin/policy-rc.d").unlink(missing_ok=True)
             # The container must not start the services that this machine starts at boot.
-            target = merged / "etc/systemd/system/multi-user.target.wants"
-            shutil.rmtree(target, ignore_errors=True)
+            for name in ("multi-user", "default", "timers"):
+                target = merged / f"etc/systemd/system/{name}.target.wants"
+                shutil.rmtree(target, ignore_errors=True)
             # Remove state directories that commands of root created on this machine.
             for name in ("venue-agent", "venue-control"):
                 shutil.rmtree(merged / "var/lib" / name, ignore_errors=True)
