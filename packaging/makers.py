@@ -81,7 +81,11 @@ def without_parents(blocks: Iterable[Block]) -> dict[str, str]:
 
 
 def pack(date: datetime.date, makers: Mapping[str, str]) -> bytes:
-    """Return the content of makers.bin. Raises ValueError if its format cannot store a value."""
+    """Return the content of makers.bin.
+
+    Raises ValueError if a block does not have 6, 7 or 9 hex digits, and OverflowError if the
+    position of a name needs more than 24 bits.
+    """
     names, starts = bytearray(), dict[str, int]()
     for name in sorted(set(makers.values())):
         starts[name] = len(names)

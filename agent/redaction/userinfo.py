@@ -65,9 +65,9 @@ def replace_userinfo(url: str, replacement: str = "") -> str:
 
 
 def userinfo_of(url: str) -> tuple[str, ...]:
-    """Return the secrets in one URL: ``user:password``, and the password as written and decoded.
+    """Return the secrets in one URL: ``user:password``, the password, and the decoded password.
 
-    If the URL has no password, the secrets are the user as written and decoded.
+    If the URL has no password, the secrets are the user and the decoded user.
     """
     before, at, _ = url.rpartition("@")
     if not at:

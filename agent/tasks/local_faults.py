@@ -85,5 +85,5 @@ class LocalFaultRecorder:
         return self._faults.current_incidents(now)
 
     def shift(self, by: timedelta) -> None:
-        """Move the open incidents, because the wall clock was set."""
+        """Shift the times of the open incidents, because the wall clock was set."""
         self._faults.shift(by)

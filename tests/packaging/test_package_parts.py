@@ -215,8 +215,10 @@ def test_no_package_leaves_out_a_module_that_its_program_imports(program: str) -
 def test_anyio_in_a_package_imports_its_modules_only_when_they_are_used(
     program: str, tmp_path: Path
 ) -> None:
-    """anyio imports its modules at their first use only if it can read its own source code. A
-    package contains byte code, and of anyio's source files only those that `program.spec` adds.
+    """If anyio cannot read its own source code, it imports all its modules at the start.
+
+    A package contains byte code. Of the source files of anyio, it contains only those that
+    `program.spec` adds.
     """
     sources = find_spec("anyio").submodule_search_locations[0]  # type: ignore[union-attr, index]
     shutil.copytree(sources, tmp_path / "anyio", ignore=shutil.ignore_patterns("__pycache__"))

@@ -187,7 +187,8 @@ class TestCharging:
         keys = [service.make_key(organization_id=organization_id) for _ in range(6)]
         replies = [(await service.post(path, body, api_key=keys[0])).status_code for _ in range(20)]
         assert 429 in replies
-        # The bucket of the first key was empty before the bucket of its organization.
+        # The bucket of the first key is empty. The calls of the other keys empty the bucket of the
+        # organization.
         other_replies = [
             await service.post(path, body, api_key=api_key) for api_key in keys[1:] * 4
         ]
@@ -205,7 +206,7 @@ class TestCharging:
             viewer = service.make_key(can_write=False, organization_id=organization_id)
             reply = await service.post(figures.DASHBOARD, DASHBOARD, api_key=viewer)
         assert reply.status_code == 429
-        # The enrollment used up the limit of the first key.
+        # The enrollment used up the limit of the device's first key.
         device.api_key = service.make_key(organization_id=organization_id)
         assert (await device.heartbeat()).status_code == 200
 
