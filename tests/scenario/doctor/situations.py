@@ -146,7 +146,7 @@ async def a_file_in_place_of_the_state_directory(machine: Machine) -> Outcomes:
     return await machine.doctor()
 
 
-@situation("disk-space", detail="MiB free", fix="free space")
+@situation("disk-space", detail="MiB free", fix="make space")
 async def a_full_disk(machine: Machine) -> Outcomes:
     machine.state.path.mkdir()
     run("mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", str(machine.state.path))
