@@ -19,7 +19,7 @@ class Failpoint(StrEnum):
     PRINTERS_WRITTEN = "printers-written"
     # transactions
     REQUEST_ADDED = "request-added"
-    REQUEST_MOVED = "request-moved"  # a request has another state
+    REQUEST_MOVED = "request-moved"  # the state of a request was changed
     RUNNING_NOTED = "running-noted"  # the service has accepted the acknowledgement `running`
     REPORT_HANDED_OVER = "report-handed-over"  # a report was added to the outbox
     REPORT_SETTLED = "report-settled"  # the service has accepted a report
@@ -50,7 +50,8 @@ class Failpoint(StrEnum):
 
 
 Listener = Callable[[Failpoint, bool], None]
-"""Called with False before the body of a failpoint runs, and with True after it."""
+"""Called with a failpoint and False before the body of a `passing` block, and with the failpoint
+and True after the body."""
 
 _listener: Listener = lambda failpoint, is_over: None  # noqa: E731 - the crash tests replace it
 

@@ -24,7 +24,9 @@ because the linker changed them, so they must not be dropped."""
 
 
 def release_memory() -> None:
-    """Collect garbage, exclude the remaining objects from later collections, and return memory."""
+    """Collect garbage, exclude the remaining objects from later collections, and give free memory
+    back to the operating system.
+    """
     gc.collect()
     gc.freeze()
     if sys.platform != "linux":

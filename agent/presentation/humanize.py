@@ -1,6 +1,6 @@
 """Formats values with units, durations and ages for users.
 
-The last words of a field's key name its unit: ``memory.totalBytes`` is in bytes.
+The unit of a field is at the end of its key: ``memory.totalBytes`` is in bytes.
 """
 
 import re

@@ -35,8 +35,9 @@ def unconfirmed_addresses(
     """Return the addresses at which devices may be and which the scan did not confirm.
 
     These are the known addresses of the devices, and the addresses that the neighbour table lists
-    with the MAC of a device. If the scan did not confirm the MAC of every device, all unconfirmed
-    addresses of the neighbour table are included, because a device may have taken one of them.
+    with the MAC of a device. If the scan left the MAC of at least one device unconfirmed, all
+    unconfirmed addresses of the neighbour table are included, because this device may have one of
+    these addresses.
     """
     excluded = parse_networks(exclude)
     links = [network_of(a) for i in local.in_use for a in i.interface.addresses]
@@ -124,8 +125,8 @@ def _subject(expected: Expectation) -> KnownPrinter:
 def _recognised_addresses(
     subject: KnownPrinter, index: DeviceIndex, answers: Answers
 ) -> Iterator[str]:
-    """Yield the addresses at which a device has two identities of ``subject``, or the host name and
-    the DNS-SD name of ``subject``.
+    """Yield the address of each device that shares two identities with ``subject``, or has the host
+    name and the DNS-SD name of ``subject``.
 
     If a MAC is configured, only a device that answers with this MAC is recognised.
     """

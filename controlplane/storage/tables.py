@@ -130,16 +130,15 @@ class Challenge(Base):
 class Device(Base):
     """An installed agent and its current binding.
 
-    ``key_id`` is the API key, or the session, with which the device enrolled last or to which a
-    heartbeat has moved it. The requests of the device are sent in the streams of this key.
+    ``key_id`` is the API key or session of the last enrollment, or the one to which a later
+    heartbeat moved the device. The requests of the device are sent in the streams of this key.
     ``legacy_install_id`` is the name of the device. ``foreground`` is whether a user runs the agent
     in a terminal. ``created_at`` is the time of the first enrollment, and ``enrolled_at`` of the
     last one. ``user_id`` is the `Caller.user_id` of the last enrollment.
     ``priority`` and ``severity`` determine the order of devices in lists
     (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the
-    `Report.position` of the newest report of each kind. The service counts devices by the subjects
-    that `FindingCount` describes. ``symbols`` has one character for each subject that counts this
-    device (`CountedDevice.subjects`).
+    `Report.position` of the newest report of each kind. ``symbols`` has one character for each
+    subject of `FindingCount` under which this device is counted (`CountedDevice.subjects`).
     """
 
     __tablename__ = "devices"
@@ -161,7 +160,7 @@ class Device(Base):
             "instance_id",
         ),
         # This index has all columns by which devices are grouped, filtered and searched to count
-        # their findings. It begins with the columns of the groups.
+        # their findings. It begins with the columns by which devices are grouped.
         Index(
             "devices_by_group",
             "organization_id",

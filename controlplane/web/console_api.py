@@ -1,7 +1,7 @@
 """The operations under ``/console/api/``, which the console and ``venue-control`` use.
 
-They include the lists of the console, the stream of changes to the list of devices, members, alerts
-and the audit log.
+They include the lists of the console, the operations for members, alerts and the audit log, and the
+stream of changes to the list of devices.
 """
 
 from collections.abc import AsyncGenerator

@@ -55,8 +55,8 @@ def build_release(
 def collect(dist: Path, target: Path, source: Source) -> list[Path]:
     """Copy the packages below ``dist`` to ``target``, and write a bill of materials for each.
 
-    The bill of a program's package extends the bill of the program, which is beside the package in
-    ``dist``, such as ``venue-agent.cdx.json``. Returns the copied packages.
+    If the bill of a program, such as ``venue-agent.cdx.json``, is beside the program's package in
+    ``dist``, the bill of the package extends the bill of the program. Returns the copied packages.
 
     Raises:
         ReleaseError: There are no packages, or two have the same name.

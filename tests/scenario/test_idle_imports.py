@@ -27,7 +27,7 @@ NEVER = {
     "collectors.application": "runs in the collector's process",
 }
 """Modules that a daemon never loads, with the reason."""
-if sys.platform == "linux":  # elsewhere, the recorder reads the link with these libraries
+if sys.platform == "linux":  # elsewhere, the recorder reads the link with psutil and netifaces
     NEVER["psutil"] = NEVER["netifaces"] = "runs in the collector's process"
 PARSER_MODULES = {"agent.presentation", "agent.presentation.command_line"}
 """Modules of agent.presentation that the daemon needs to parse its command line."""

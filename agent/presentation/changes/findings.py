@@ -64,7 +64,7 @@ def finding_changes(
     return [
         _change_of(key, old, new, match, was_checked)
         for key, old, new in differences(before, after)
-        # Two matches of one rule differ only in measured values.
+        # If both matches are of the same rule, only measured values differ: this is no change.
         if (match := new or old) and not (old and new and old.rule.code == new.rule.code)
     ]
 

@@ -18,7 +18,7 @@ from agent.wire.payloads import application as wire
 from agent.wire.vocabulary import BrowserFieldKey, Completeness
 from collectors import contract as facts
 
-NO_NUMBER: Final = "the value read is not a number"
+NO_NUMBER: Final = "the value that was read is not a number"
 _BROWSER_KEYS: Final = frozenset(get_args(BrowserFieldKey))
 
 

@@ -176,8 +176,8 @@ class Cases:
     def owner(self, case: Case, device: Device) -> tuple[str, str] | None:
         """Return the name of another printer that certainly is ``device``, and the evidence.
 
-        A printer that prints to ``device`` at an address other than that of ``case`` is skipped,
-        because it has not moved to the address of ``case``.
+        A printer whose destination is another address of ``device`` than the address of ``case`` is
+        skipped: that printer has not moved to the address of ``case``.
         """
         for other in self.others(case):
             has_other_address = other.device is device and other.address != case.address
@@ -302,8 +302,9 @@ class Cases:
     ) -> PortObservation | None:
         """Return the observation of the destination's port.
 
-        If the destination has no port, the observation of the best port is returned. It may be at
-        another address of the device if the printer has a UUID, which identifies its port.
+        If the destination has no port, the observation of the best port at the destination's
+        address is returned. If the printer has a UUID, the best port may be at any address of the
+        device, because the UUID identifies the printer's port.
         """
         if port is not None or device is None:
             return self._ports.get((address, port or 0))

@@ -26,12 +26,12 @@ TXT_MAX_BYTES = 8192
 TXT_VALUE_MAX = 1024
 NAME_MAX = 255
 RECORDS_MAX_BYTES = 32 * 2**20
-"""The most memory of all stored records, by the cautious estimate of ``_cost``. One announcer can
+"""Maximum memory of all stored records, by the cautious estimate of ``_cost``. One announcer can
 use at most half of it, which is enough for 5,000 services."""
 PRINTERS_PER_ANNOUNCER_MAX = 64
-"""The most instances of one announcer that are listed before all others because they have priority
-(`RecordBook.has_priority`). If an announcer has used up its share of the pool, each of its books
-still stores such instances until the book has this number of instances."""
+"""Maximum number of instances of one announcer that are listed before all others because they have
+priority (`RecordBook.has_priority`). If an announcer has used up its share of the pool, each of its
+books still stores such instances until the book has this number of instances."""
 
 _DOMAIN = ".local"
 _INSTANCES_FACTOR = 4
@@ -47,10 +47,10 @@ class Quota:
     ``identifiers`` returns the names and addresses of this machine's printers. Instances with such
     a name or from such an address get priority (`RecordBook.has_priority`).
 
-    Four times as many instances as ``services`` can be stored. A single announcer gets at most half
-    of this number, so that there is always room for other announcers. Instances that were announced
-    over IPv6 have a pool of their own, because most of them repeat an instance that was
-    announced over IPv4, or are forged.
+    The maximum number of stored instances is four times ``services``. A single announcer gets at
+    most half of this number, so that there is always room for other announcers. Instances that
+    were announced over IPv6 have a pool of their own, because most of them repeat an instance that
+    was announced over IPv4, or are forged.
     """
 
     def __init__(

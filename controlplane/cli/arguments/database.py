@@ -275,7 +275,7 @@ COMMANDS: Final = (
             option("--seed", "N", "the same seed generates the same merchant", type=int,
                    default=1),
             option("--locations", "N", "number of locations", type=_SIZE, default=3),
-            option("--days", "N", "number of days, up to --until", type=_SIZE, default=365),
+            option("--days", "N", "days of sales, ending with --until", type=_SIZE, default=365),
             option("--sales-per-day", "N", "sales of a location in a day", type=_SIZE, default=60),
             option("--goods", "N", "number of goods", type=_SIZE, default=60),
             option("--until", "DATE", "the last day (default: today, until now)",

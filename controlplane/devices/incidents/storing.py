@@ -31,7 +31,7 @@ PERIODS_MAX: Final = 32
 """Maximum number of older recorded periods of a device that are kept when a report arrives."""
 
 Key = tuple[int, Cause]
-"""When an incident began by the clock of the device (``reported_s``), and its cause."""
+"""The start of an incident by the clock of the device (``reported_s``), and its cause."""
 _CONTENT_COLUMNS: Final = [getattr(DeviceIncident, each.name) for each in fields(IncidentContent)]
 
 

@@ -31,8 +31,8 @@ EARLIER_MAX: Final = 20
 class ReportChangeCache:
     """A cache of differences, in the order of their last use. It is thread-safe.
 
-    The key of an entry has the row keys of the earlier and the later report. The value None means
-    that these two reports cannot be compared.
+    The differences between two reports are cached under the row keys (``Report.position``) of the
+    earlier and the later report. The value None means that these two reports cannot be compared.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Recounts a merchant's rows with plain SQL and plain loops. It shares no code with the service."""
+"""Counts a merchant's rows again with plain SQL and loops, without any code of the service."""
 
 import sqlite3
 from collections import defaultdict
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 class Item(NamedTuple):
-    """Values of one line, or of a refunded line. ``key`` is the id of the variation, or the name if
+    """Values of one line of a sale or refund. ``key`` is the id of the variation, or the name if
     the line has no variation. A sale or refund without lines is one item without a key.
     """
 

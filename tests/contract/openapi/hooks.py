@@ -1,9 +1,9 @@
 """Hooks of schemathesis for this service.
 
 They insert existing ids, and permit refusals that no schema can describe. The process of
-schemathesis loads this module. Three of four generated bodies that fit the document get ids of
-existing objects, and all bodies about figures get a location with sales. If an object does not
-exist yet, the hooks create it with additional calls. The hooks write the operations and the
+schemathesis loads this module. Three of four generated bodies that the OpenAPI document permits get
+ids of existing objects, and all bodies about figures get a location with sales. If an object does
+not exist yet, the hooks create it with additional calls. The hooks write the operations and the
 statuses of their replies to the file that the environment variable ``SCHEMATHESIS_SEEN`` names.
 ``SCHEMATHESIS_TOKENS`` contains tokens of support links, which no operation can create.
 """

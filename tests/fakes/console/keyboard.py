@@ -37,8 +37,8 @@ CLOSE_DIALOG_LATE: Final = """import("/console/dialogs.js").then(({ openDialog }
     buttons[1].focus();
   });
 })"""
-"""Closes a dialog and moves the focus to the button after the opener, before the close event
-arrives. Returns the id of the element that has the focus after the event."""
+"""Closes a dialog. Before the close event arrives, moves the focus to the button that follows the
+button that opened the dialog. Returns the id of the element that has the focus after the event."""
 
 
 async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from collectors.network.mdns.browse import browse
 from collectors.network.mdns.session import QuerySchedule
 
 SETTLE_S = 1.8
-"""The browse ends if no new record arrives for this time. It is shorter than the interval between
-two rounds of queries (``round_interval_s``)."""
+"""The browse ends if no new record arrives for this time. This time is shorter than the interval
+between two rounds of queries (``round_interval_s``)."""
 RESOLVE_AFTER_S = (0.0, 0.4, 1.2, 3.0, 6.0)
 """When queries for a missing record are sent, in seconds after the first query. The agent's own
 schedule ends earlier. This schedule is longer, because answers arrive late on a busy machine."""

@@ -1,5 +1,5 @@
-"""A bare Debian with a real systemd. Its package managers use a web server at the address that the
-documents contain.
+"""A bare Debian with a real systemd. Its package managers use a web server at `REPOSITORY_HOST`,
+the host name of the package repository in the documents.
 """
 
 import contextlib

@@ -21,7 +21,7 @@ from tests.paths import ROOT
 PYTHON: Final = str(ROOT / ".venv/bin/python")
 WITHIN_S: Final = 240.0
 VERSION_FILE: Final = "test-version"
-"""A file beside the program that contains the version of the package. All packages from
+"""A file beside the program. The file contains the version of the package. All packages from
 `make_package` have the same program, so the program cannot report this version."""
 POLL_EVERY_S: Final = 0.05
 Result = TypeVar("Result")
@@ -94,7 +94,7 @@ class Machine:
         return self.run("systemctl", "show", unit, f"--property={name}", "--value")
 
     def path(self, path: str) -> Path:
-        """Return the path on this machine of a file on the container's disk."""
+        """Return the path of a file on the container's disk, as seen from outside the container."""
         return self.root / path.removeprefix("/")
 
 
@@ -129,7 +129,7 @@ def until(poll: Callable[[], Result | None], within_s: float = WITHIN_S) -> Resu
 
 
 def make_package(first: Path, version: str, target: Path, change: str | None = None) -> None:
-    """Make a package of another version, with the same program.
+    """Make a package of ``version`` with the program of the package ``first``.
 
     Args:
         change: a shell script that replaces the program. It may run the program, which is renamed

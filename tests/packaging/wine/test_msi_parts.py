@@ -21,7 +21,7 @@ REQUIRED_ALWAYS = {"PackageIdentifier", "PackageVersion", "ManifestType", "Manif
 REQUIRED_INSTALLER = {"Architecture", "InstallerUrl", "InstallerSha256"}
 GUID = re.compile(r"\{[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}\}")
 ROLLBACK = 0x100
-"""Windows Installer runs an action whose type has this bit only during a rollback."""
+"""The bit in the type of an action that Windows Installer runs only during a rollback."""
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,8 @@ PAUSE_S = 12.0
 ENDS_WITHIN_S = 120.0
 """Maximum time after the end of a case until its incidents have ended."""
 LASTS_S = 10.0
-"""Minimum time for which a recorded cause lasts. The record leaves out a cause that was diagnosed
-only for a few seconds (agent/rules/connectivity/incidents.py)."""
+"""Minimum time after the recording of a cause until the next step of the case. The record leaves
+out a cause that was diagnosed only for a few seconds (agent/rules/connectivity/incidents.py)."""
 EARLY_S = 10.0
 """An incident that begins at most this long before a fault belongs to this fault."""
 PER_VENUE_S = 45.0
@@ -33,7 +33,8 @@ HEARTBEAT_S: Final = {"change": 60.0, "silence": 60.0, "call": 15.0}
 """Interval of the heartbeats, by how the agent detects the fault (`NoticedBy`)."""
 
 OVERLAPPING: Final = frozenset({"carrier", "address", "gateway-gone", "provider-silent"})
-"""Faults that can overlap, because the start and the end of one do not change another."""
+"""Faults that can overlap, because the start and the end of one fault do not change another fault.
+"""
 
 Answer = TypeVar("Answer")
 Work = Callable[[Site], Answer]

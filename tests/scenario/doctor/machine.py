@@ -80,7 +80,7 @@ class Machine:
         """The check that hangs and must be abandoned. It keeps its normal deadline."""
 
     async def doctor(self) -> tuple[CheckResult, ...]:
-        """Write the state of the situation to files, and run doctor."""
+        """Write the machine's configuration, enrollment and status to files, and run doctor."""
         self.config = write_config(self.home, self.base_url, **self.sections)
         (self.home / "api-key").chmod(0o600)
         self._enroll_if_required()

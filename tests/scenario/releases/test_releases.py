@@ -75,7 +75,7 @@ async def start_the_agent(folder: Path, home: Path) -> tuple[HostileService, Jso
         for _ in range(2):
             async with simulated_agent(config, home, clock) as app:
                 await app.until_ended([facts_of(folder)["waiting"]], 300)
-                # If the agent sent the report again, it would do so before these heartbeats.
+                # If the agent sent the report again, it would do so before the next two heartbeats.
                 heartbeats_before = service.heartbeats
                 await service.until(lambda: service.heartbeats > heartbeats_before + 1, 300)  # noqa: B023
         record = DeviceRecordFile(StateDirectory(state)).peek()
@@ -85,7 +85,7 @@ async def start_the_agent(folder: Path, home: Path) -> tuple[HostileService, Jso
 
 @pytest.fixture
 def on_the_same_machine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The agent recognises the machine on which the fixture was made."""
+    """Give this machine the fingerprint of the machine on which the release's data were made."""
     fingerprint = stored_record(folder)["fingerprint"]
     monkeypatch.setattr(machine, "fingerprint", lambda: fingerprint)
 

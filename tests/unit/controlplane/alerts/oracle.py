@@ -24,7 +24,7 @@ FIRE_AFTER_S = RESOLVE_AFTER_S = 300
 """For this many seconds, a condition must be active before its alert fires, and inactive before its
 alert resolves."""
 TOGETHER_S = 300
-"""The devices of a site outage went offline within this many seconds."""
+"""The devices of a site outage went offline within this many seconds of each other."""
 HOUR_S = 3600
 BREAK_AFTER_S = 60
 """If two evaluations are more than this many seconds apart, the service did not run in between."""
@@ -121,7 +121,7 @@ def _outage_value(
         devices: the number of devices that are not in maintenance.
         not_online: the number of these devices that are not online.
         offline: for each device that counts as offline, the time since which it is offline.
-        within_s: devices of one outage went offline within this many seconds.
+        within_s: devices of one outage went offline within this many seconds of each other.
         is_open: whether the alert is firing.
     """
 

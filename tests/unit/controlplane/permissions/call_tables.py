@@ -91,7 +91,7 @@ class CallContext:
 Body = Callable[[CallContext, Target], Json]
 """Returns the arguments of a call for a target."""
 Mark = Callable[[CallContext, Target], object]
-"""Returns text that a list contains if it lists the object of the target."""
+"""Returns text that is in a returned list only if the list contains the object of the target."""
 
 
 def _nothing(_context: CallContext, _target: Target) -> Json:

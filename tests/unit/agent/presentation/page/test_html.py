@@ -164,7 +164,8 @@ def test_a_page_of_a_large_venue_folds_less_important_hosts() -> None:
 
 def test_a_host_is_displayed_with_its_model_maker_and_services() -> None:
     text = " ".join(" ".join(Page(report_page(small_venue())).data).split())
-    # After the name of the host comes the class of the next element, which is "identity".
+    # `Page.data` contains attribute values, too: after the name of the host comes "identity", the
+    # class of the next element.
     for displayed in ("screen or kiosk · Chromecast · Seiko Epson", "plays casts (8008)"):
         assert displayed in text.partition("Menu board identity")[2][:100]
 

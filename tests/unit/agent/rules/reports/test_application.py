@@ -91,7 +91,7 @@ def test_non_finite_number_is_reported_as_missing(value: float) -> None:
 
     missing = payload.snapshot.fields[0]
     assert (missing.status, missing.value) == ("collection-failed", None)
-    assert missing.reason == "the value read is not a number"
+    assert missing.reason == "the value that was read is not a number"
     assert payload.browser_fields[0].status == "collection-failed"
     assert payload.snapshot.duration_ms == 0
 

@@ -21,8 +21,8 @@ class SimulatedHost:
     SYNs to each port.
 
     It never answers SYNs to the ports ``filtered``. With ``is_mute``, it answers no SYN at all.
-    ``syns`` counts the SYNs to each port. If a test starts the count of a port at a higher number
-    than 0, the host loses fewer SYNs to this port.
+    ``syns`` counts the SYNs to each port that is not filtered; a mute host counts none. If a test
+    starts the count of a port at a higher number than 0, the host loses fewer SYNs to this port.
     """
 
     mac: str

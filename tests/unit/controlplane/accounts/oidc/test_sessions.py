@@ -1,5 +1,5 @@
-"""Tests that a session ends within five minutes after its provider stops confirming the user, and
-which accounts and passwords can be used with a provider.
+"""Tests that a session ends within five minutes after its provider stops confirming the user. Also
+tests which accounts and passwords can be used with a provider.
 """
 
 from typing import Any
