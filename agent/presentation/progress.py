@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 STEPS_MAX: Final = 64
-"""Maximum number of displayed steps. Events of further steps are ignored."""
+"""Maximum number of displayed steps. Updates of further steps are ignored."""
 
 _STEP_LENGTH: Final = 22
 """Maximum length of the displayed name of a step."""

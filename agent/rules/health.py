@@ -48,7 +48,7 @@ _ERRORS: Final = {
     ),
     "connection-lost": (
         "the connection to the service breaks",
-        "check the network; if it persists, a firewall or proxy may cut it",
+        "check the network; if the problem persists, a firewall or proxy may cut the connection",
     ),
     "timeout": (
         "the service does not answer in time",
@@ -128,7 +128,7 @@ _WARNINGS: Final = {
     ),
     "stream-broken": (
         "the command stream breaks again and again",
-        'a proxy may cut it: set commands.delivery = "poll" if it persists',
+        'a proxy may cut the stream: if the problem persists, set commands.delivery = "poll"',
     ),
     "requests-flooding": (
         "more requests wait than this device accepts",

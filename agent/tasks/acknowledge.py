@@ -48,7 +48,7 @@ class Acknowledger:
         """Repeat an acknowledgement that the service has lost. The request does not run again."""
         self._repeats[entry.request_id] = (entry, status)
         if len(self._repeats) > REPEATS_MAX:
-            # Without the dropped acknowledgement, the service delivers its request again.
+            # The service did not get the dropped acknowledgement, so it delivers the request again.
             self._repeats.popitem(last=False)
         self._work.set()
 

@@ -260,7 +260,7 @@ class Recorder:
         if self._is_in_quiet_hours():
             self._suspicion = Suspicion()
         diagnosis = None if self._is_excused() else diagnose(sample)
-        now = self._now()  # the clock may have been set since
+        now = self._now()  # the clock may have been set while the sample was taken
         woken_at = now - timedelta(seconds=self.clock.monotonic() - woken_s)
         # Most calls fail some time after the interruption began, so the incident begins when the
         # first failed call began. This is not necessary for a refused connection: it fails at once.

@@ -46,7 +46,7 @@ def add(options: argparse.Namespace) -> int:
             "--known keeps the password of the account, so --password-file cannot be used",
             "Set a new password with `venue-control users password`.",
         )
-    # Refuse before the user types a password.
+    # Raise errors before the operator is prompted for a password.
     in_database(options, lambda session: _known_user(session, options), may_create=True)
     password_hash = "" if options.known else read_password_hash(options)
 
@@ -104,7 +104,7 @@ def remove(options: argparse.Namespace) -> int:
 
 
 def change_password(options: argparse.Namespace) -> int:
-    # Refuse before the user types a password.
+    # Raise errors before the operator is prompted for a password.
     in_database(options, lambda session: _user(session, options))
     password_hash = read_password_hash(options)
 

@@ -16,7 +16,7 @@ const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const installCommand = (program, options) => `sudo ${program} service install ${options} --api-key-file -`;
 // `before` describes what to do before the command. `command` takes options of `service install`, and returns the whole
 // command. The command contains no secret, because shells store commands in their history. The program prompts for the
-// key. `quote` quotes a text for the shell of the system, if this is not a POSIX shell.
+// key. A system whose shell is not a POSIX shell has a function `quote`, which quotes a text for its shell.
 const SYSTEMS = {
   debian: {
     name: "Debian or Ubuntu",

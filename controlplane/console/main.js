@@ -255,7 +255,8 @@ function showError(error, currentRoute) {
   showLive(isOutage(error) ? message : "", isOutage(error));
   if (isOutage(error)) return showOutageError(message, currentRoute);
   if (byId("view").hidden) return resetToSignIn(message);
-  // The previous content is forgotten, so that it does not replace the error page or count as the content of this address.
+  // The data of the view is deleted. Otherwise the next update of the ages would show it in place of the error page,
+  // and after a later outage, the error page would stay visible as the content of this address.
   state.data = null;
   byId("view").dataset.view = "";
   byId("view").replaceChildren(error.status === 404 ? notFound(message) : problemPage(error.status === 403 ? "No access" : "Not possible", message));
@@ -354,7 +355,7 @@ prepareOutages();
 prepareSignIn(onSignedIn, resetToSignIn);
 prepareJoining(onSignedIn);
 byId("skip").addEventListener("click", (event) => {
-  event.preventDefault();  // the address already names the view
+  event.preventDefault();  // the link must not change the address, which names the current view
   focusOn("view");
 });
 addEventListener("hashchange", ({ oldURL, newURL }) => {

@@ -58,7 +58,7 @@ class Fault:
 
 @dataclass(eq=False)
 class FakePath:
-    """Implements `Sensors`, and plays the calls of the other tasks.
+    """Implements `Sensors`, and simulates the heartbeats and the command stream.
 
     ``probes`` is the number of calls of `probe`.
     """

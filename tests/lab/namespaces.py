@@ -61,7 +61,7 @@ TAP_PROBE = ("sh", "-c", "ip tuntap add dev probe mode tap && ip link set probe 
 def namespace_prefix() -> tuple[str, ...]:
     """Return the prefix that enters a new namespace in which a TAP device can be created.
 
-    Raises LookupError with the reason if this machine cannot create one.
+    Raises LookupError with the reason if this machine cannot create such a namespace.
     """
     return entering(probe=TAP_PROBE)
 

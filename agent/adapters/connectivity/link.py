@@ -30,8 +30,9 @@ class LinkReading:
         index: the number of the interface.
         networks: the networks of this machine.
         conflict: an address of the interface that another machine uses as well. None if there is
-            no such address, or if the interface also has a usable address. The kernel detects
-            conflicts of IPv6 addresses. For IPv4, detection would need a raw socket (RFC 5227).
+            no such address, or if the interface also has a usable address that is neither
+            link-local nor temporary. The kernel detects conflicts of IPv6 addresses. For IPv4,
+            detection would need a raw socket (RFC 5227).
     """
 
     state: LinkState = field(default_factory=LinkState)
@@ -64,7 +65,7 @@ def summarize(
     ]
     lasting_addresses = tuple(each.address for each in own_addresses if _is_lasting(each))
     duplicate = next((each.address for each in own_addresses if each.is_duplicate), None)
-    # A duplicate address does no harm if the interface also has a usable address.
+    # A duplicate address does no harm if the interface also has a lasting address.
     conflict = None if lasting_addresses else duplicate
     addresses = (conflict,) if conflict else lasting_addresses
     main = candidates[0] if len(candidates) == 1 else None

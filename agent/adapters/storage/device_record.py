@@ -51,8 +51,8 @@ class DeviceRecordFile:
     def load(self) -> DeviceRecord | None:
         """Return the record; None if the file is missing or its content is invalid.
 
-        An invalid file is quarantined. Raises StateError if the file is not the agent's own, or
-        cannot be read.
+        An invalid file is quarantined. Raises StateError if the file is unsafe or too large
+        (`adapters.storage.safe_file`), or cannot be read.
         """
         try:
             content = self._state.read(NAME, MAX_BYTES)
@@ -71,7 +71,7 @@ class DeviceRecordFile:
     def peek(self) -> DeviceRecord | None:
         """Return the record, or None if it cannot be read. Change nothing.
 
-        Raises StateError if the file is not the agent's own.
+        Raises StateError if the file is unsafe or too large (`adapters.storage.safe_file`).
         """
         try:
             return decode(self._state.read(NAME, MAX_BYTES), DeviceRecord)

@@ -15,7 +15,7 @@ DISK_FILLING, DISK_FILLING_FREE = 0.90, 10 * _GIB
 """A disk is full, or nearly full, if at least this share of it is used and less than this number of
 bytes is free."""
 WORN: Final = 0.9
-"""Minimum share of its lifetime that a worn drive has used."""
+"""A drive is worn if it has used at least this share of its lifetime."""
 STALLED_BY_DISK: Final = 0.4
 """Minimum share of the last minute in which programs waited for a slow disk."""
 

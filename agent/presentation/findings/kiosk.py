@@ -50,13 +50,13 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "kiosk.crashed",
         "true",
         "The kiosk's page has crashed.",
-        "reload it or restart the browser; if it happens again, monitor its memory",
+        "reload it or restart the browser; if the page crashes again, monitor its memory",
         if_flag("kiosk.crashed", True),
     ),
     ProblemRule(
         "kiosk-frozen",
         "kiosk.responding",
-        "false, though it has not crashed",
+        "false, though the page has not crashed",
         "The kiosk's page does not respond: it is frozen, or shows a dialog.",
         "close the dialog, or restart the browser",
         once_if(_is_frozen),
@@ -99,7 +99,8 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "kiosk.localNetworkPermission",
         "denied",
         "The kiosk's page is denied access to devices of the local network, such as printers.",
-        "set the policy LocalNetworkAccessAllowedForUrls for its address; the page must use https",
+        "set the policy LocalNetworkAccessAllowedForUrls for the page's address, which must begin"
+        " with https",
         if_text("kiosk.localNetworkPermission", "denied"),
     ),
     ProblemRule(

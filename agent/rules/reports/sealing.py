@@ -1,9 +1,10 @@
 """Builds the sealed body of `submitResult` from a payload, small enough for the service.
 
-A sealed body never changes: however often a report is sent, it has the same bytes. If the service
-does not accept the body, the report is sealed again: after 413 with a higher tier, and after other
-rejections as a failed report. Each tier drops more parts of the report. The parts that are least
-useful for a technician are dropped first. The report mentions what was dropped.
+A sealed body never changes: however often a report is sent, it has the same bytes. The tier of a
+body determines which parts of the report are dropped. Each tier drops more parts than the tier
+before. The parts that are least useful for a technician are dropped first. The report mentions what
+was dropped. If the service does not accept the body, the report is sealed again: after 413 with a
+higher tier, and after other rejections as a failed report.
 """
 
 from typing import Any, Final

@@ -66,11 +66,11 @@ SUBJECT_END: Final = ": "
 class Incident:
     """A time without a usable connection to the service, or with a local fault (`LOCAL_CAUSES`).
 
-    Interruptions with the same cause that follow each other closely are one incident. So are local
-    faults with the same cause and subject. ``count`` is the number of these interruptions or
-    faults, and ``downtime_s`` the sum of their durations in seconds. ``ended_at`` is None while the
-    incident lasts. ``evidence`` is a sentence without a full stop. The evidence of a local fault
-    begins with its subject and a colon: ``receipts: stopped (media-empty)``.
+    Interruptions with the same cause that follow each other closely are one incident. The same
+    applies to local faults with the same cause and subject. ``count`` is the number of these
+    interruptions or faults, and ``downtime_s`` the sum of their durations in seconds. ``ended_at``
+    is None while the incident lasts. ``evidence`` is a sentence without a full stop. The evidence
+    of a local fault begins with its subject and a colon: ``receipts: stopped (media-empty)``.
     """
 
     cause: Cause

@@ -1,4 +1,4 @@
-"""Measures how full each file system is. An unreachable network mount does not delay the others.
+"""Measures how full each file system is. An unreachable network mount does not delay other mounts.
 
 If the server of a mount is unreachable, statvfs(2) blocks in the kernel, and the process cannot be
 ended. Therefore, on POSIX systems each mount is queried by a `df` process of its own, which is
@@ -83,8 +83,9 @@ class Space:
 
 
 Answers = dict[str, Space | Unreadable | str]
-"""By mount path: the space, or why it is unknown. A text is the reason of fields with the status
-collection-failed, and an `Unreadable` has a reason and a status of its own."""
+"""Maps the path of each mount to its space, or to the reason why the space is unknown. If the
+reason is a text, the fields of the space get the status collection-failed. An `Unreadable` contains
+both the reason and the status of these fields."""
 
 
 @source("disk", SOURCE, "disk.mounts")

@@ -70,7 +70,7 @@ def _look_up(
     names: Sequence[str], deadline_s: float, resolve: Resolve, clock: Callable[[], float]
 ) -> dict[str, Lookup]:
     """Resolve names in daemon threads. The threads are abandoned at the deadline, because the
-    system's resolver has no timeout."""
+    system's resolver accepts no deadline."""
     resolved: dict[str, Lookup] = {}
     pending = iter(names)  # each thread takes the next name
 

@@ -117,7 +117,8 @@ COMMANDS: Final = (
         (
             positional("instance", _DEVICE_HELP, nargs="*", metavar="DEVICE"),
             _KIND,
-            flag("--all", "request from every online device; filters apply"),
+            flag("--all", "request from every device that matches the filters; without"
+                 " --when-back, only from online devices"),
             _FILTERS,
             flag("--wait", "wait until the requests are finished"),
             Argument(("--at-once", "--limit"), {

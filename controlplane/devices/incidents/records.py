@@ -19,8 +19,9 @@ class IncidentsRequest(Exact):
     """Selects incidents that began in the last ``days``.
 
     ``shared`` selects only incidents that several devices shared. ``size`` is the maximum number of
-    entries in a page. A page can have fewer entries, even if further pages follow, because a shared
-    incident is one entry.
+    entries in a page. For each page, the service reads up to ``size`` incidents of single devices.
+    A page can have fewer entries, even if further pages follow, because the incidents that form a
+    shared incident are one entry.
     """
 
     location: Absent[Annotated[PayloadText, *STORABLE]] = None

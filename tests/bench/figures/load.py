@@ -2,7 +2,7 @@
 
 Each copy is two weeks earlier than the previous one, at the same times of the week in UTC. Local
 hours are calculated again for each copy, because daylight saving time changes the offset from UTC.
-The file is new and temporary, so writes need not wait for the disk.
+The database file is new and temporary, so writes need not wait for the disk.
 """
 
 import math

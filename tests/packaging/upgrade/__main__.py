@@ -41,7 +41,7 @@ REPEAT: Final = (
 )  # fmt: skip
 """The command of docs/upgrades.md that completes an interrupted upgrade."""
 DOES_NOT_START: Final = "#!/bin/sh\nexit 1\n"
-# The service refuses this key. Only the daemon gets it, so the commands of the new version work.
+# A new version whose daemon uses an API key that the service refuses. Its other commands work.
 DOES_NOT_REACH: Final = """\
 #!/bin/sh
 if [ "$1" = run ]; then

@@ -301,7 +301,8 @@ class MsiChecks(PackageChecks):
         entries = self.wine.run("reg", "query", ENTRIES_KEY, "/s", expect=None).stdout
         assert version not in entries, entries
         assert (self.home / "identity.pem").exists()
-        # Wine does not undo the registration of components. The next installation takes it over.
+        # Wine does not undo the registration of the failed version's components. The next
+        # installation takes over this registration.
         self.initial_registry = self.registry()
         self.install(self.msi, *self.properties)
         assert self.request_report("application")["outcome"] in ANSWERED

@@ -1,7 +1,7 @@
 """Generates venues with watched devices: their networks on a first day, and on a later day.
 
-With each device, the generator returns the state that reports of the later day must have. It does
-not use the code by which the collectors recognise devices.
+With each device, the generator returns the state of the device that the reports of the later day
+must contain. It does not use the code by which the collectors recognise devices.
 """
 
 import random
@@ -51,8 +51,8 @@ class ExpectedState:
 class DeviceHistory:
     """A watched device with its fate. ``first_address`` is its address on the first day.
 
-    ``network`` and ``snapshot`` are the states that the network report and the application snapshot
-    of the later day must have.
+    ``network`` and ``snapshot`` are the states of the device that the network report and the
+    application snapshot of the later day must contain.
     """
 
     device: WatchedDevice
@@ -143,7 +143,7 @@ def new_device(rng: random.Random, number: int, first_address: str) -> DeviceHis
 def apply_fate(
     rng: random.Random, venue: Venue, watched_device: DeviceHistory, free: list[str], repeater: str
 ) -> None:
-    """Change the venue according to the device's fate. Set the states that reports must have."""
+    """Change the venue according to the device's fate. Set the states that reports must contain."""
     now, first_address, lan = venue.now, watched_device.first_address, watched_device.lan
     if watched_device.fate == "stays":
         set_expected(watched_device, ExpectedState("present", first_address))

@@ -32,9 +32,9 @@ from controlplane.web.oauth.requests import issuer_of
 
 log = logging.getLogger("controlplane.web.accounts.oidc")
 QUERY_MAX: Final = 2048
-"""Maximum length of the query of an OAuth page. The cookie keeps the query, so that the user can
-return to this page after the sign-in. If the query is longer, the user returns to the console
-instead."""
+"""Maximum length of the query string of an OAuth page that sent the user to the sign-in. The flow
+cookie stores the query string, so that the user can return to this page after the sign-in. If the
+query string is longer, the user returns to the console instead."""
 PARAMETERS_MAX: Final = 20
 _SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _EXPIRED: Final = "the sign-in has expired, or was finished already: start again"

@@ -51,7 +51,7 @@ SUPPORT: Final = (
                 OPERATIONS + "test_links_are_listed_newest_first",
             ),
             row(
-                "a token can be confirmed for 24 hours",
+                "an unconfirmed token expires 24 hours after its creation",
                 OPERATIONS + "test_an_unconfirmed_token_expires_after_a_day",
                 UNIT + "support/test_command_line.py::"
                 "test_a_token_is_printed_once_and_never_listed",

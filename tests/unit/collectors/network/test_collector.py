@@ -441,7 +441,7 @@ def test_printers_in_other_networks_are_contacted() -> None:
 
 
 def test_a_printer_is_contacted_at_the_address_that_its_dns_sd_name_announces() -> None:
-    """A router may repeat the announcements of another network."""
+    """The address is in another network, whose announcements a router may repeat here."""
     named = KnownPrinter("q", "Bar", "network", "cups", dns_sd_name="Bar", dns_sd_type="_ipp._tcp")
     service = MdnsService("Bar", "_ipp._tcp", "bar.local", ("10.50.0.5", "2001:db8::5"), 8631)
     fake = FakeSources(

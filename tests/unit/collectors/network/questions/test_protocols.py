@@ -37,7 +37,7 @@ from tests.unit.collectors.shared.test_ipp import PRINTER, item, message
 
 UUID = "d4d1e202-baff-3fff-46ff-3ab6dbae6ea6"
 NOT_FOUND = 0x0406  # client-error-not-found of IPP
-ZERO_WIDTH_JOINER = "\u200d"  # kept, although Python does not count it as printable
+ZERO_WIDTH_JOINER = "\u200d"  # titles may contain it, although `isprintable` rejects it
 
 
 def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:

@@ -1,6 +1,7 @@
-"""Evaluates the stored reports again, and counts the findings of the fleet without stored sums.
+"""Evaluates the stored reports again, and counts the findings of the fleet from the results.
 
-It reads only the devices, their bindings and their reports. A report without content is ignored.
+It reads only the devices, their bindings and their reports, and not the sums that the service
+stores. A report without content is ignored.
 """
 
 import json
