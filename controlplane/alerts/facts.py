@@ -62,7 +62,8 @@ def facts_of(
 
     Args:
         bound: the bound devices that the evaluation reads: those that are offline, broken or in a
-            maintenance window of their own, and those with an active condition or a stored state.
+            maintenance window of their own, and those for which a condition is active or
+            has a stored state.
         window: longest time between two heartbeats of a device that is online.
         can_detect_offline: see `Facts`.
         other_count: number of the location's bound devices that are not in ``bound``.

@@ -88,7 +88,7 @@ class SimulatedApp(App):
         self.status.note_change()
 
     async def _send_heartbeats(self) -> None:
-        """Send heartbeats by the virtual clock. APScheduler uses the clock of the machine."""
+        """Send heartbeats by the virtual clock. The agent's own timer uses the machine's clock."""
         while True:
             await self._virtual_clock.sleep(self._loaded.config.heartbeat.interval_seconds)
             self._scheduler.send_heartbeat_now()

@@ -1,9 +1,9 @@
 """Drops root's rights and continues as the owner of the state directory.
 
-The service's user owns the directory, and can create links there to any file. Therefore a command
+The daemon's user owns the directory, and can create links there to any file. Therefore a command
 that root runs, and that uses the directory, changes permanently to this user. The command can then
 follow a link only to a file that this user can access. The files that the command creates belong to
-this user, so the service can read them. The configuration and the API key are read before the
+this user, so the daemon can read them. The configuration and the API key are read before the
 change, because it is possible that only root can read them.
 """
 
@@ -35,7 +35,7 @@ def step_down(directory: Path) -> bool:
 
     Returns False if this process does not run as root, if the directory belongs to root, or if the
     directory does not exist. After the change, the environment is set as the service manager sets
-    it, so that later code uses the same paths as the service. Raises StateError.
+    it, so that later code uses the same paths as the daemon. Raises StateError.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         return False

@@ -3,8 +3,8 @@
 The labels of the output are in the language of the system, so lines are recognised by their
 position and form. The first line has the leap indicator: 3 means not synchronised (RFC 5905, figure
 9). The third value in seconds, after root delay and root dispersion, is the offset. If the machine
-uses its own clock as time source, the output names this source by the same words in every language.
-Then the clock counts as not synchronised, whatever the leap indicator is.
+uses its own clock as time source, the clock counts as not synchronised, whatever the leap indicator
+is. The output names this source by the same words in every language.
 """
 
 import re

@@ -210,11 +210,11 @@ def _key(service: MdnsService) -> tuple[str, str]:
 def _elsewhere(
     others: Sequence[str], addresses: Sequence[str], networks: Sequence[Network]
 ) -> set[str]:
-    """Return the IPv4 addresses of ``others`` that are outside of this machine's networks.
+    """Return those of ``others`` that are IPv4 addresses outside of this machine's networks.
 
-    Usually they belong to containers and tunnels of the announcing host, and this machine cannot
-    reach them. Returns an empty set if the service would have no IPv4 address without them.
-    ``others`` are those of a service's ``addresses`` that do not belong to its announcer.
+    ``others`` are those of a service's ``addresses`` that do not belong to its announcer. Usually
+    the returned addresses belong to containers and tunnels of the announcing host, and this machine
+    cannot reach them. Returns an empty set if the service would have no IPv4 address without them.
     """
 
     def is_here(address: str) -> bool:
@@ -345,6 +345,5 @@ def _disputes(disputed: Counter[str], link: LinkLayer) -> Iterator[str]:
     for announcer in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
         yield (
             f"{link.describe(by_announcer[announcer])} announced {counts[announcer]:,} services"
-            " that other devices announce differently: only the announcements of those devices"
-            " are listed"
+            " that other devices contradict: only the announcements of those devices are listed"
         )

@@ -1,8 +1,8 @@
 """Reads API keys from the database. Keys that are needed at the same time share a query.
 
 While the key cache is empty or no longer valid, the key of every call must be read. With a query
-for each call, a fleet would occupy all database threads. The poll that makes the cache valid again
-would have to wait for them.
+for each call, a fleet would occupy all database threads. Then the poll of the key cache, which
+makes the cache valid again, would have to wait for a free thread.
 """
 
 import asyncio

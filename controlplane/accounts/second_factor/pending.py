@@ -26,8 +26,9 @@ def is_needed(session: Session, user_id: UUID) -> bool:
 
 
 def begin(session: Session, user: User, return_query: str, now: datetime) -> str:
-    """Store a sign-in, and return its token. A user without a second factor gets a new secret.
+    """Store a sign-in, and return its token.
 
+    For a user without a second factor, also store a new secret, with which the user sets it up.
     ``return_query`` is the query of the OAuth page to which the user returns, or empty.
     """
     session.execute(delete(PendingSignIn).where(PendingSignIn.expires_at <= now))

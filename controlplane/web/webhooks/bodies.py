@@ -18,7 +18,7 @@ PAGERDUTY_EU_URL: Final = "https://events.eu.pagerduty.com/v2/enqueue"
 """The address for accounts in the service region EU. Both addresses are constants, so that the
 owner of a route cannot choose the host that receives the routing key."""
 PAGERDUTY_EU: Final = "eu:"
-"""The prefix of a target that selects the service region EU."""
+"""The prefix that marks the routing key of an account in the service region EU."""
 SLACK_HOSTS: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
 SLACK_PATH: Final = "/services/"
 """The start of the paths of Slack's incoming webhooks. Slack's workflows have other paths."""
@@ -38,7 +38,7 @@ TEAMS_BYTES_MAX: Final = 20_000
 
 Teams converts a body to its own form, which may have at most 28,672 bytes. In a test, a body of
 24,453 bytes had 28,897 bytes after this conversion. A workflow replies 202 before it checks the
-size of a message.
+size, so the reply does not show that a body is too large.
 """
 
 

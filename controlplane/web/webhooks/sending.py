@@ -73,7 +73,7 @@ class Outbox(Protocol):
 
         Args:
             reason: why the attempt failed, or "" after success.
-            wait_s: how long to send the receiver no messages, as it has requested.
+            wait_s: seconds to wait before the next message to this receiver, as it has requested.
         """
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:

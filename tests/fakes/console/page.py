@@ -62,7 +62,7 @@ and the light scheme for the rules that do not read colors.
 AXE: Final = """axe.run(document, {
   ...OPTIONS,
   iframes: false,
-  resultTypes: ["violations"],  // axe-core describes every element only for these
+  resultTypes: ["violations"],  // for other types, axe-core describes at most one element per rule
 }).then((results) => ({
   passes: results.passes.length,
   rules: ["passes", "violations", "incomplete", "inapplicable"].flatMap(

@@ -25,7 +25,7 @@ FACTS: Final = "facts.json"
 
 
 def pack(state: Path, service_db: Path, facts: dict[str, Any], folder: Path) -> None:
-    """Write a fixture to ``folder``. Both programs must have ended."""
+    """Write a fixture to ``folder``. The agent and the service must have ended."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         str(path.relative_to(state)): path.read_text("utf-8")

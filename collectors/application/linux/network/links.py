@@ -1,8 +1,9 @@
 """Reads the type of each interface, its Wi-Fi network and its DHCP lease.
 
 The facts about the Wi-Fi network come from nl80211. Kernels and drivers without nl80211 have the
-wireless extensions (an ioctl and /proc/net/wireless), which have the SSID and the signal. If
-neither has the SSID, NetworkManager is queried for it. None of these needs a privilege.
+wireless extensions (an ioctl and /proc/net/wireless), which have the SSID and the signal. If both
+nl80211 and the wireless extensions lack the SSID, NetworkManager is queried for it. None of these
+sources needs a privilege.
 """
 
 import re

@@ -430,8 +430,8 @@ def test_invalid_proxy_raises_an_error_without_its_password(clock: FakeClock, pr
 async def _queried_proxies(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock, *hosts_without_proxy: str
 ) -> tuple[list[str], list[str]]:
-    """Call the service with ``proxy = "system"``. The settings of the system and the environment
-    name different proxies. The settings of the system exclude ``hosts_without_proxy``.
+    """Call the service with ``proxy = "system"``. The system's settings name one proxy, and the
+    environment names another. The system's settings use no proxy for ``hosts_without_proxy``.
 
     Return the paths that were requested from the proxy of the system, and from the proxy of the
     environment.

@@ -560,7 +560,8 @@ async def test_unchanged_devices_are_not_read_again(
     assert (polled_positions(), polled_positions()) == ([[1]], [])
     await device.create_request()
     assert (polled_positions(), polled_positions()) == ([[1]], [])
-    # Another process creates, extends and cancels a pending request, and starts maintenance.
+    # A pending request is created, extended and cancelled, and maintenance starts. Nothing notifies
+    # the poller of these changes, as if they were made by another process.
     for days in (1, 2):
         until = (service.clock() + timedelta(days=days)).isoformat()
         pending = {"kind": "network", "until": until, "instanceIds": [device.instance_id]}
