@@ -69,10 +69,9 @@ class Source:
 def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
     """Return the required keys that are missing because the user misspelled them.
 
-    A misspelled key is reported once, as unknown, and not also as missing. The user may have
-    written a key above the header of the section that the key belongs to. If the file does not have
-    this section at all, the section is returned too, because the message about the unknown key
-    already names it.
+    A misspelled key is reported once, as unknown, and not also as missing. A missing section is
+    returned too if the user wrote one of its keys above the first header, because the message about
+    this unknown key already names the section.
     """
     missing = [issue.path for issue in issues if issue.fault == "missing"]
     misspelled: set[Path] = set()

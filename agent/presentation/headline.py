@@ -39,9 +39,10 @@ class Headline:
     """The summary of a report.
 
     Args:
-        verdict: The most severe finding in one sentence. If a network report has no problem and no
-            warning, a sentence about its printers. If an application snapshot has no finding, a
-            sentence that states that no problem was found or that nothing could be read.
+        verdict: The most severe finding in one sentence. A network report without problems and
+            warnings has a sentence about its printers instead. An application snapshot without
+            findings has a sentence that states that no problem was found or that nothing could be
+            read.
         findings: All findings, most severe first.
         outcome: How complete the report is.
     """

@@ -155,7 +155,7 @@ class _Group:
     Args:
         label: The code of a change, and the word for a group member in the change's sentence.
         prefix: The first part of the keys.
-        aspect: The last part of a key that each member of the group has.
+        aspect: The last part of the key of a field that each member of the group has.
         start_aspect: The last part of the key of the start time.
         state: Returns the state of the member with the given name; "" if it is unknown.
         severities: The severity of a change, by the new state. Other changes are "muted".

@@ -19,7 +19,8 @@ from agent.presentation.humanize import (
 SLOW_NAMES_MS, SLOW_SERVICE_MS = 1000, 1000
 """Minimum times of a slow look-up of the service's name, and of a slow connection to it."""
 CERTIFICATE_DAYS, CERTIFICATE_LIFE = 14, 0.25
-"""A certificate expires soon if both fewer days and a smaller share of its lifetime remain."""
+"""A certificate expires soon if less than this number of days, and less than this share of its
+lifetime, remain."""
 WIFI_WEAK_DBM: Final = -75
 SLOW_LINK_MBPS: Final = 10
 ERRORS, ERROR_SHARE = 100, 0.001

@@ -1,6 +1,7 @@
 """Reads the names of the managed browser policies about access to the local network.
 
-Such a policy allows or forbids pages to access the local network, or the programs on this machine.
+Such a policy decides whether a page may connect to the local network or to programs on this
+machine.
 """
 
 import importlib

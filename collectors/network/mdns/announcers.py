@@ -85,8 +85,8 @@ class LinkRecords:
         """Queue a packet, unless its announcer has sent more than its share of this round.
 
         Packets from addresses of this machine's printers are put in the queue even beyond that
-        share. A full queue drops the newest packet of the announcer with the most bytes in it, even
-        if that is a printer.
+        share. A full queue drops the newest packet of the announcer whose packets have the most
+        bytes in the queue, even if this announcer is a printer.
         """
         announcer = self.announcer(source)
         is_printer = source in self.quota.identifiers().addresses
@@ -144,7 +144,7 @@ class LinkRecords:
     def confirm(self, source: str, records: Iterable[Record]) -> None:
         """Store records that certainly came from ``source``, beside those from multicast packets.
 
-        Services that conflict with them are not listed (services.py).
+        Services that conflict with ``records`` are not listed (services.py).
         """
         if book := self._books.get(source):
             book.confirm(records)

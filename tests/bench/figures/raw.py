@@ -33,8 +33,8 @@ SELECT currency, SUM(sale_count), SUM(gross), SUM(discount), SUM(sale), SUM(fee)
 FROM amounts GROUP BY currency ORDER BY currency
 """
 Windows = Sequence[tuple[int, int, int]]
-"""Each row has the position of a location and a period: its start, and its exclusive end, both in
-microseconds since 1970 in UTC.
+"""Each row has the number of a location (``locations.position``), and the start and exclusive end
+of a period, both in microseconds since 1970 in UTC.
 """
 TABLES: Final = {
     "sales": ("location", "initiated_at", "currency", "status", "gross", "total",

@@ -1,5 +1,5 @@
-"""Tests of collector processes that crash, hang or send invalid output. Facts that they sent before
-are kept.
+"""Tests of collector processes that crash, hang or send invalid output. Facts that a process sent
+before its failure are kept.
 """
 
 import asyncio
