@@ -7,9 +7,9 @@ Rules:
   expired before it started. REJECTED: the service refused the request or its report, or the agent
   dropped the report.
 - RUNNING is written before the child process starts. A clean stop returns the row to ACKNOWLEDGED,
-  so a row that is RUNNING at start means that the agent crashed. The collection is then repeated
-  once. If the agent crashes again, or the request has expired, the agent sends a failed report with
-  ``execution-interrupted``.
+  so a row that is RUNNING when the agent starts means that the agent crashed. The collection is
+  then repeated once. If the agent crashes again, or the request has expired, the agent sends a
+  failed report with ``execution-interrupted``.
 - REPORTED means that the sealed report is in the outbox. The report is sent unchanged, and no facts
   are collected again for the request.
 - Every state has a boot action; every transition that is not in the table is an error.
@@ -53,7 +53,7 @@ class Event(StrEnum):
 
 
 class BootAction(StrEnum):
-    """What to do with a request at start."""
+    """What to do with a request when the agent starts."""
 
     ACKNOWLEDGE = "acknowledge"
     RUN = "run"
@@ -98,7 +98,10 @@ def advance(state: State, event: Event) -> State:
 
 
 def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
-    """Return the action for a row at start. ``attempt`` counts the collections so far."""
+    """Return the action for a row when the agent starts.
+
+    ``attempt`` counts the collections so far.
+    """
     if state in FINAL:
         return BootAction.NOTHING
     if state is State.REPORTED:

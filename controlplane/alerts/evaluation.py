@@ -32,8 +32,8 @@ from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device
 
 LOCK: Final = 0x6E6F7469
-"""Key of the PostgreSQL advisory lock that one process holds during an evaluation: "noti" as ASCII
-bytes.
+"""Key of the PostgreSQL advisory lock that one process holds during an evaluation. The key is
+"noti" as ASCII bytes.
 """
 
 

@@ -133,7 +133,9 @@ def lay_out(
 
 
 def add_upgrades(tree: Path) -> None:
-    """Add the script that keeps and verifies versions, and make it choose the version that runs.
+    """Add the script that keeps and verifies versions.
+
+    /usr/bin/venue-agent then leads to the version that this script has chosen.
 
     The package contains no `venue-agent.current`: the script creates this link (ADR 46).
     """

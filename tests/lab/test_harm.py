@@ -1,4 +1,6 @@
-"""Tests that the LANs of the lab count forbidden traffic, and make a test that sends it fail."""
+"""Tests that the LANs of the lab count forbidden traffic, and that a test that sends forbidden
+traffic fails.
+"""
 
 import subprocess
 import sys

@@ -34,8 +34,8 @@ class WatchedDevices:
         networks: returns the networks of this machine; none if it has no link. Only addresses in
             them are resolved.
         exclude: addresses and networks that get no packet.
-        sends_nothing: no device gets a packet, so there is no first step. Only entries that the
-            kernel confirmed lately count.
+        sends_nothing: no device gets a packet, so there is no first step. A device is recognised
+            only if the kernel has confirmed its entry recently.
         read_table: returns the neighbour table of IPv4. Tests replace it.
         prime: makes the kernel resolve addresses. Tests replace it.
     """

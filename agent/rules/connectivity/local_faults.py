@@ -26,7 +26,7 @@ class LocalState(NamedTuple):
     """The state of one subject.
 
     Args:
-        fault: what is wrong, without a full stop; None if nothing is.
+        fault: what is wrong, without a full stop; None if nothing is wrong.
         changed_at: when the subject came into this state; None if unknown.
     """
 

@@ -222,7 +222,7 @@ class _VerdictBuilder:
         return case.comparison.difference
 
     def _taken_verdict(self, symptoms: Symptoms, case: Case, device: Device) -> Verdict:
-        """Return the verdict on a printer whose address a different device has.
+        """Return the verdict on a printer if a different device has the printer's address.
 
         The state and the endpoints of that device are not reported for the printer.
         """
@@ -259,10 +259,10 @@ class _VerdictBuilder:
         return replace(verdict, learned_address=device.address if other.by == "MAC" and key else "")
 
     def _with_obstacle(self, symptoms: Symptoms, evidence: str | None = None) -> Symptoms:
-        """If this machine cannot print to the address, add the reason.
+        """If this machine cannot print to the address, return the symptoms with the reason.
 
-        Then ``evidence`` replaces the observation. If ``evidence`` is None, the observation is
-        kept, and the state of the old address is appended to it.
+        In this case, ``evidence`` replaces ``symptoms.seen``. If ``evidence`` is None, the state
+        of the old address is appended to ``symptoms.seen``.
         """
         obstacle = self.cases.reach.obstacle(symptoms.address)
         if not obstacle:

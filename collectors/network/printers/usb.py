@@ -12,7 +12,7 @@ from collectors.network.printers.device_id import SERIAL_KEYS, join_model, model
 from collectors.shared.sysfs import read_line
 
 DEVICES_MAX = 256
-_INTERFACES_PER_DEVICE = 8  # an estimate, which limits the interfaces that are read
+_INTERFACES_PER_DEVICE = 8  # an estimate: no more than DEVICES_MAX times this many are read
 _PRINTER_CLASS = "07"
 
 

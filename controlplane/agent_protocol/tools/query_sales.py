@@ -61,7 +61,7 @@ class QuerySalesArguments(Exact):
         default=None, description="ids of locations; default: all that you have access to"
     )
     period: Absent[Literal["today", "yesterday", "last7", "thisMonth"]] = Field(
-        default=None, description="local days; today if period, from and to are left out"
+        default=None, description="local days; default: today, if from and to are left out"
     )
     first: Absent[FullDate] = Field(
         default=None, alias="from", description="first local day, YYYY-MM-DD; needs `to`"
@@ -237,7 +237,7 @@ QUERY_SALES = tool(
     " hour, weekday, location, paymentType, item, category, employee. To compare two periods, call"
     " this tool once for each period. Rows, limit and totals apply to each currency separately."
     " Within a currency, rows are sorted by time, then by netCents, highest first. The figures"
-    " equal those of the dashboard. In the result, coverage counts incomplete data."
+    " equal those of the dashboard. In the result, coverage shows how much data is incomplete."
     " describe_business_data describes the metrics.",
     is_long=True,
 )

@@ -55,7 +55,9 @@ async def show_offline_device(
 async def request_unsupported(
     page: Page, results: dict[str, Any], device: SimulatedDevice, database: str
 ) -> None:
-    """Request a report that the device does not support, on its page and in the list of devices."""
+    """On the device's page and in the list of devices, request a report that the device does not
+    support.
+    """
     set_capabilities(database, device, ["application"])
     await page.click("#pending-network")
     results["refused request"] = await page.until(

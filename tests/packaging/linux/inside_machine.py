@@ -53,8 +53,8 @@ class InstalledPackages:
         print_ok("venue-agent service install: `venue-agent status` ends with 0")
 
     def require_nothing_left(self, records: str | tuple[str, ...]) -> None:
-        """Check that no file, user or group is left, except the records of the package manager.
-        ``records`` are the beginnings of their paths.
+        """Check that no user or group is left, and no file except the records of the package
+        manager. These are the files whose paths begin with ``records``.
         """
         paths = files_of_the_system() - self.initial_files
         left = {path for path in paths if not path.startswith(records)}
@@ -65,8 +65,8 @@ class InstalledPackages:
 
 class _Handler(SimpleHTTPRequestHandler):
     def send_head(self) -> Any:
-        """Ignore If-Modified-Since. Otherwise the server would not send a file that is older than
-        the file of the previous site.
+        """Ignore If-Modified-Since. Otherwise, if `serve_site` replaces a file by an older one, the
+        server would not send the older file.
         """
         del self.headers["If-Modified-Since"]
         return super().send_head()

@@ -20,7 +20,7 @@ from tests.unit.agent.rules.reports.test_network import CLEAN, CONTEXT, JOB
 from tests.unit.collectors.shared.test_ipp import item, message
 
 ADDRESS = "10.0.0.9"
-# The smallest accepted shares of recorded devices that are correct or recognisable in reports.
+# In reports, at least these shares of the recorded devices must be correct or recognisable.
 CORRECT_MIN = 0.92
 RECOGNISABLE_MIN = 0.9
 

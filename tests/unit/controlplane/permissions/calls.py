@@ -67,8 +67,8 @@ class Call:
             arguments whose name begins with ``?`` are the query string.
         body: Returns the arguments of the call for a target: the own location, another location of
             the organization, or a foreign one (``permission_tables.TARGETS``).
-        mark: For a call that returns a list: returns text that the reply contains if it lists the
-            object of the target, for example the object's id.
+        mark: For a call that returns a list: returns a text that the reply contains if the object
+            of the target is in the list. The text is, for example, the id of this object.
         tool: For a tool of the agent protocol: its name.
         is_stream: Whether the reply is a stream of events, which does not end by itself.
         writes: Whether the call may change the database.

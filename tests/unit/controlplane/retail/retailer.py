@@ -32,8 +32,8 @@ UNKNOWN_ID = UUID(int=99)
 class Retailer:
     """A client of a company's retail API.
 
-    ``access`` is an access token that permits writing. ``location`` is the position of the
-    company's location in the database.
+    ``access`` is an access token that permits writing. ``location`` is the row key
+    (``Location.position``) of the company's location.
     """
 
     service: RunningService
@@ -111,7 +111,7 @@ async def create_retailer(service: RunningService) -> Retailer:
 
 
 def add_company(session: Session, now: datetime, organization: str = DEFAULT_ORGANIZATION) -> int:
-    """Write a company with a small catalog. Return the position of its location."""
+    """Write a company with a small catalog. Return the row key of its location."""
     common = {"organization_id": organization}
     timestamps = {"created_at": now, "updated_at": now}
     venue = Location(

@@ -146,7 +146,7 @@ def create_request_without_notification(service: RunningService, device: Simulat
 
 
 class TestQuickPolls:
-    """Tests with the background loop that polls for changes of other processes."""
+    """Tests with the background loop that polls for changes that other processes stored."""
 
     @pytest.fixture
     def settings(self) -> Settings:
