@@ -25,7 +25,8 @@ def public_status() -> PublicStatus:
 def combine_status(unit: UnitFacts | None, processes: tuple[int, ...] | None) -> PublicStatus:
     """Return the status according to the service manager or to the list of processes.
 
-    The list comes second, because the system may hide processes of other users (proc(5)).
+    A running service has precedence over the list, because the system may hide processes of other
+    users in the list (proc(5)).
     """
     if unit is not None and unit.is_running:
         pids = (unit.pid,) if unit.pid else processes or ()

@@ -218,7 +218,7 @@ def bodies_of(session: Session, notification: Notification) -> list[dict[str, An
     """Return the newest body of each alert in a notification, in the order of the alerts."""
     query = select(NotifiedAlert).where(NotifiedAlert.notification == notification.id)
     rows = session.scalars(query.order_by(NotifiedAlert.position))
-    # A later body of an alert replaces the earlier one, but keeps its place.
+    # A later body of an alert replaces the earlier body, at the same position of the list.
     return list({row.alert_id: json.loads(row.body) for row in rows}.values())
 
 

@@ -12,8 +12,8 @@ class Sensors(Protocol):
     def open(self, on_change: Callable[[], None]) -> None:
         """Start to call ``on_change`` for each change of a link, an address or a route.
 
-        It is called in the event loop, in which `open` must be called as well. On platforms
-        without such notifications, it is never called.
+        ``on_change`` is called in the event loop, and `open` must be called there as well. On
+        platforms that do not report these changes, ``on_change`` is never called.
         """
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ METRICS: Final[Mapping[Metric, str]] = {
     "saleCents": "gross less discounts, tax included",
     "grossCents": "list price × quantity, tax included",
     "discountCents": "discounts of lines and of whole sales",
-    "refundCents": "returned goods, by the time of the refund",
+    "refundCents": "returned goods, counted at the time of the refund",
     "saleCount": "completed sales",
     "refundCount": "refunds",
     "averageSaleCents": "saleCents ÷ saleCount",

@@ -145,7 +145,7 @@ def require_no_web_page(request: Request) -> None:
     """Refuse calls from web pages, except from pages on this machine.
 
     Otherwise a page could use DNS rebinding to reach a service on loopback (MCP, Streamable HTTP,
-    security warning). Browsers send the origin of the page. Agents do not send an origin.
+    security warning). Browsers send the origin of the page. Other programs do not send an origin.
     """
     origin = request.headers.get("origin")
     if origin is not None and not _LOOPBACK.fullmatch(origin):

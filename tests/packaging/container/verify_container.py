@@ -1,9 +1,9 @@
 """Builds the container image and runs it, both as an ordinary user with rootless podman.
 
-The user exists only in this run's namespaces: files of /etc that name it are mounted over those of
-the machine. The only network is loopback. The first run creates an archive of the base image with
-debootstrap, in build/container. The base image has the packages of ``debian:12-slim``, and more
-documentation.
+The user exists only in this run's namespaces: copies of /etc/passwd and similar files, with this
+user added, are mounted over the originals. The only network is loopback. The first run creates an
+archive of the base image with debootstrap, in build/container. The base image has the packages of
+``debian:12-slim``, and more documentation.
 
 Needs root, podman, uidmap, crun, slirp4netns, netavark, debootstrap and the package that
 `make test-service-deb` builds.

@@ -112,7 +112,7 @@ def parse_station(body: bytes) -> Connection | None:
     raw = station.get(_SIGNAL, b"")
     signal = int.from_bytes(raw, "little", signed=True) if len(raw) == 1 else 0
     rate = parse_attributes(station.get(_SENT_RATE, b""))
-    # The unit is 100 kbit/s. The older number has 16 bits and is missing for high rates.
+    # The unit is 100 kbit/s. The older attribute has 16 bits and is missing for high rates.
     units = unsigned(rate.get(_RATE_32, b"")) or unsigned(rate.get(_RATE_16, b""))
     return Connection(
         mac_text(attributes[_MAC]),

@@ -139,7 +139,7 @@ def _send_again(selector: selectors.BaseSelector) -> None:
         try:
             key.data.send(connection)
         except OSError:
-            continue  # without a reply, the server counts as one that does not answer
+            continue  # the server may still answer the first query
 
 
 def _connect(server: str, port: int) -> socket.socket:

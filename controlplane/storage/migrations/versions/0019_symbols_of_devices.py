@@ -1,9 +1,10 @@
 """Moves ``symbols`` to the table ``devices``.
 
 ``symbols`` has one character for each subject of a device (see 0018_symbols.py). To count findings,
-devices are filtered by these characters, and also by state and search text, which are columns of
-``devices``. After the move, this needs no join. The new index ``devices_by_group`` has all columns
-by which devices are grouped, filtered and searched. It replaces ``counted_devices_by_location``.
+devices are filtered by these characters, and also by state and search text. ``devices`` has the
+columns for state and search text, so after the move these queries need no join. The new index
+``devices_by_group`` has all columns by which devices are grouped, filtered and searched. It
+replaces ``counted_devices_by_location``.
 """
 
 import sqlalchemy as sa

@@ -327,7 +327,7 @@ async def test_one_refusal_names_all_invalid_fields(company: Retailer) -> None:
 async def test_an_external_id_must_be_unique_in_a_company(
     company: Retailer, first: dict[str, Any] | None, entity: str
 ) -> None:
-    # Without a first good, the id of the category of the company is used.
+    # If ``first`` is None, a category of the company already has the external id.
     external_data = {"id": "cat-food" if first is None else "taken"}
     if first is not None:
         assert (await company.create_good(body(**first))).status_code == 201

@@ -257,7 +257,7 @@ async def test_the_heartbeat_decides_about_the_binding_if_devices_share_a_key(
     async with running(bound_agent.enrollment.run):
         await bound_agent.binding_state.wait_until_bound()
         assert bound_agent.condition_codes() == set(), (
-            "another device of a shared key must not be a problem"
+            "a reply about another device with the same API key must not set a condition"
         )
         await bound_agent.session.recheck_binding()
         assert bound_agent.binding_state.is_bound, "the recheck must not end the binding"
