@@ -140,7 +140,7 @@ def _external_checks(loaded: LoadedConfig[Config]) -> Iterator[tuple[str, Callab
 
 
 def _check_service(service: Service) -> None:
-    from agent.adapters.http_client import client_for  # the import takes half of the verb's time
+    from agent.adapters.http_client import client_for  # the import takes half of the command's time
 
     client_for(service)
 

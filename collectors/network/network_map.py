@@ -26,8 +26,8 @@ from collectors.network.scan.port_names import port_name
 from collectors.shared.addresses import PRINT_PORTS, numeric_order
 
 ENDPOINTS_AT_ONCE = 32
-"""The most endpoints of a device that one turn adds to the list. Further endpoints of the device
-come after the first turn of all other devices."""
+"""Maximum number of endpoints of a device that one turn adds to the list. Further endpoints of the
+device come after the first turn of all other devices."""
 
 LONG_LIST = 256
 """A list with more endpoints than this may be cut later. In such a list, endpoints with an open
@@ -88,6 +88,9 @@ def by_importance(
     announcers: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Endpoint, ...]:
     """Order endpoints by importance: matched printers, other printers, announced ports, open ports.
+
+    In a list with more than ``LONG_LIST`` endpoints, matched printers come first, then endpoints
+    with an open port, then endpoints that were only announced.
 
     A list that is too long is cut later, at its end. Devices take turns, so that no device
     displaces another. The first turn has at most ``ENDPOINTS_AT_ONCE`` endpoints of each device.

@@ -45,7 +45,7 @@ class LongCall(Protocol):
     def caller(self) -> Caller: ...
 
     def answer(self, database: Database, thread_time: Callable[[], float]) -> Answer:
-        """Run the call, which only reads. Returns an error instead of raising it."""
+        """Run the call, which only reads the database. Returns an error instead of raising it."""
 
 
 class LongCalls:

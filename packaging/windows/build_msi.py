@@ -269,7 +269,7 @@ def tables(version: str) -> dict[str, str]:
             "UpgradeCode s38 VersionMin S20 VersionMax S20 Language S255 Attributes i4 Remove S255"
             " ActionProperty s72", 5,
             [
-                # 0x200: up to and including this version. 2: only detect it, do not remove it.
+                # 0x200: up to and including this version. 2: only detect a newer version.
                 (braced(UPGRADE_CODE), "", this_version, "", 0x200, "", "OLDER_VERSION"),
                 (braced(UPGRADE_CODE), this_version, "", "", 2, "", "NEWER_VERSION"),
             ],
@@ -312,7 +312,10 @@ def summary(version: str, package: uuid.UUID, epoch: int) -> str:
 
 
 def _table(name: str, columns: str, key_count: int, rows: Sequence[tuple[str | int, ...]]) -> str:
-    """Return a table. ``columns`` has names and types. The first ``key_count`` are the key."""
+    """Return a table. ``columns`` has the name and the type of each column.
+
+    The first ``key_count`` columns are the primary key.
+    """
     words = columns.split()
     names, types = words[::2], words[1::2]
     heads = ("\t".join(names), "\t".join(types), "\t".join((name, *names[:key_count])))

@@ -55,8 +55,8 @@ class _JumpingSelector(selectors.DefaultSelector):
         """Wait until the kernel has delivered all data that was sent over loopback.
 
         Loopback is a queue: a datagram arrives after everything that was sent before it. So this
-        method sends a datagram to itself and waits for it, once for each of the ``HOPS``. The wait
-        is exactly as long as necessary, even on a busy machine.
+        method sends a datagram from a socket to the same socket and waits for it, once for each of
+        the ``HOPS``. The wait is exactly as long as necessary, even on a busy machine.
         """
         if self._probe is None:
             self._probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -76,7 +76,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @contextlib.contextmanager
     def without_sockets(self) -> Iterator[None]:
-        """Do not wait for packets as long as the context lasts.
+        """Within this context, do not wait for packets.
 
         Use it for long periods in which no socket is used.
         """

@@ -187,8 +187,8 @@ def python_of(root: Path) -> str:
 
 
 def download(version: str, directory: Path) -> None:
-    """Download wheels for a version of Python, and check their hashes. Raises SystemExit if one is
-    missing.
+    """Download wheels for a version of Python, and check their hashes. Raises SystemExit if a
+    wheel is missing.
     """
     options = ("--only-binary=:all:", "--python-version", version, "--dest", directory)
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download")

@@ -9,7 +9,8 @@ from agent.presentation.findings.snapshot_facts import SnapshotFacts
 from agent.presentation.humanize import format_bytes, format_seconds, percent
 
 RESTARTS, RESTARTS_A_DAY = 5, 2
-"""Minimum number of restarts since the machine started, and on average per day, for a finding."""
+"""Minimum numbers of restarts for a finding: since the machine started, and per day on average.
+Both numbers must be reached."""
 MEMORY_SHARE: Final = 0.5
 """Minimum share of the memory that one program uses, for a finding."""
 REPORTS_WAITING: Final = 5

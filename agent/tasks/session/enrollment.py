@@ -1,6 +1,7 @@
-"""Confirms the binding at start with `current`, or enrolls the device if it has no binding.
+"""At start, calls the operation `current` to confirm the binding of this device.
 
-If the service refuses, the device keeps its identity key, and tries again with exponential backoff.
+A device without a binding is enrolled instead. If the service refuses, the device keeps its
+identity key, and tries again with exponential backoff.
 """
 
 import logging

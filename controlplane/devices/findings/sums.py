@@ -91,7 +91,8 @@ class _DeviceGroup(NamedTuple):
 class Sums:
     """The sums over the devices that a caller may see and that match filters.
 
-    ``is_state_excluded``: the devices match the filters except the state, which they do not have.
+    If ``is_state_excluded`` is True, the filter by state is inverted: the devices do not have the
+    state of ``filters``.
     """
 
     context: RequestContext

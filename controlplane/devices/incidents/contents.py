@@ -74,8 +74,8 @@ def correction_s(record: RecordContent, arrived_s: int) -> int:
     """Return the seconds to add to the times of a report that arrived at ``arrived_s``.
 
     If the report finished in the future, the clock of the device is wrong. If it finished long ago,
-    the clock is wrong, or the report waited on the device. If the clock is synchronised in
-    such a report, the report waited, and its times need no correction.
+    the clock is wrong, or the report waited on the device. If the clock was synchronised when such
+    an old report finished, the report waited, and its times need no correction.
     """
     difference_s = arrived_s - record.finished_s
     is_late = difference_s > 0 and record.is_clock_right

@@ -138,7 +138,7 @@ def start_grandchild(*, escapes: bool = False) -> None:
     """Start a process that sleeps, send the result, and hang.
 
     If ``escapes`` is True, the new process has its own session. Then a signal to the process group
-    of the collector does not reach it.
+    of the collector does not reach the new process.
     """
     grandchild_process = subprocess.Popen(
         [sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, start_new_session=escapes

@@ -37,8 +37,8 @@ def table(heading: str) -> list[list[str]]:
 
 
 def row(start: str, protocol: str) -> list[str]:
-    """Return the only row of the table of packets whose first cell begins with ``start``, and whose
-    third cell begins with ``protocol``.
+    """Search the table of packets. Return the only row whose first cell begins with ``start``, and
+    whose third cell begins with ``protocol``.
     """
     (match,) = (
         each for each in table("who")

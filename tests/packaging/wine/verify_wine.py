@@ -3,8 +3,8 @@
 Each run creates a new Wine prefix, and runs the package in it as a service. It first builds the
 package with PyInstaller, unless the package of these sources already exists. Downloads are made
 first; after that the only network is loopback. Root is not needed if user namespaces are permitted.
-The default is a short form: of the steps with the source tree, it omits those that are repeated
-with the packaged service. Both forms run the packaged service, because most Windows-specific code
+The default is a short form, which omits the steps with the source tree that are repeated with the
+packaged service. Both forms run the packaged service, because most Windows-specific code
 belongs to the service.
 
 Needs the Debian packages of `wine.PACKAGES`. The first run also needs the package index.

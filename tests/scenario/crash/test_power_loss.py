@@ -72,8 +72,8 @@ class Recording:
         return FRAME_HEADER + page_size
 
     def boundaries(self) -> list[int]:
-        """Return 0, the length of the header, and each length at which the log ends with a whole
-        frame.
+        """Return the lengths to which the log can be cut between frames: 0, the length of the
+        header, and each length at which the log ends with a whole frame.
         """
         return [0, *range(WAL_HEADER, len(self.wal) + 1, self.frame_bytes)]
 

@@ -73,8 +73,8 @@ def start_replicated(
     standby.copy_from(primary)
     standby.start()
     stack.callback(standby.stop)
-    # The standby was copied before this change, so it has no setting for a standby of its own. Its
-    # commits therefore do not wait after it is promoted.
+    # The standby was copied before this change, so this setting is empty in the standby. After the
+    # standby is promoted, its commits therefore do not wait for another server.
     primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
     primary.query("SELECT pg_reload_conf()")
     return primary, standby

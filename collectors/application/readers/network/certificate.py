@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class CertificateSummary:
     """The issuer of a certificate and its validity, as ISO 8601 timestamps.
 
-    ``issuer`` has the organisation and the common name of the issuer. If one of them is missing, it
-    has only the other one.
+    ``issuer`` has the organisation and the common name of the issuer, or only one of these names if
+    the certificate lacks the other name.
     """
 
     issuer: str

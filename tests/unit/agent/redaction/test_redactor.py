@@ -1,4 +1,4 @@
-"""Tests of redaction: which text is removed, which text stays, and that it takes linear time."""
+"""Tests of redaction: which text is removed, which text stays, and that the time is linear."""
 
 import base64
 import json

@@ -235,7 +235,7 @@ def test_missing_records_are_queried_again_after_a_loss():
 
 def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
     """A busy machine may suspend the process for longer than the process waits for packets. Before
-    it ends, the process must then read the packets that have arrived.
+    browsing ends, the process must then read the packets that have arrived.
     """
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 
@@ -292,8 +292,8 @@ def test_overloaded_link_is_queried_host_by_host():
 
     def neighbours() -> list[LinkNeighbour]:
         neighbour_reads.append(1)
-        # Only 127.0.0.1 is queried. The others are excluded, failed, payment terminals, or not in a
-        # network of the link.
+        # Only 127.0.0.1 is queried. All other neighbours are excluded, failed, payment terminals,
+        # or not in a network of the link.
         return [
             LinkNeighbour(1, "127.0.0.1", "02:00:00:00:00:01", "stale"),
             LinkNeighbour(1, "127.0.0.2", "02:00:00:00:00:02", "stale"),
