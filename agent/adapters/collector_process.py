@@ -266,8 +266,9 @@ def parse_event(line: bytes) -> Event:
     try:
         event = decode_strictly(line, Event)
     except ValidationError:
-        # The child writes bytes that are not valid text as lone surrogates, which strict JSON does
-        # not permit. Question marks replace them.
+        # If a value contains bytes that are not valid text, the child writes a lone surrogate for
+        # each of these bytes. Strict JSON does not permit lone surrogates, so each one is replaced
+        # by a question mark.
         if b"\\ud" not in line:
             raise
         try:

@@ -28,8 +28,8 @@ def plain(text: str) -> str:
     """Return ``text`` on one line, without characters that a terminal or browser interprets.
 
     Each run of white space becomes one space. White space at both ends is removed. A run of other
-    unprintable characters becomes one U+FFFD, so that readers see that something was there. Making
-    plain text plain again does not change it.
+    unprintable characters becomes one U+FFFD, so that readers see that something was there. Text
+    that this function has returned is not changed by another call.
     """
     clean_text = without_controls(" ".join(text.translate(_DROPPED).split()), REPLACEMENT)
     if clean_text.isascii():

@@ -23,7 +23,8 @@ _CONTENT_FORMAT = (
     " %{FILEGROUPNAME} %{FILEMODES}\n] [%{REQUIRES}\n] %{PREIN} %{POSTIN} %{PREUN} %{POSTUN}"
     " %{POSTTRANS}"
 )
-"""The content of a package, as a query format of rpm(8). Signing the package does not change it."""
+"""The query format of rpm(8) that prints the content of a package. The signature of the package is
+not part of this content."""
 
 
 def add_packages(packages: Iterable[Path], folder: Path, key: Key) -> None:

@@ -15,7 +15,7 @@ from agent.redaction.known import redact
 LIMIT: Final = 200
 """Default maximum number of rows."""
 MATCHES_MAX: Final = 20
-"""Maximum number of reports or requests that match the beginning of an id."""
+"""Maximum number of reports or requests that are returned for the beginning of an id."""
 _HAS_SENT: Final = "SELECT 1 FROM sqlite_schema WHERE name = 'sent'"
 
 _REQUESTS: Final = """

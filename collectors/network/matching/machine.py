@@ -48,7 +48,10 @@ def _link_local_interfaces(local: LocalNetwork) -> tuple[str, ...]:
 
 
 def _find_shared_network(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
-    """Return two interfaces with addresses in one network, and the network; empty if none."""
+    """Return two interfaces with addresses in one network, and the network.
+
+    If there are no such interfaces, returns an empty tuple and an empty text.
+    """
     first: dict[IPv4Network, str] = {}
     for interface in local.in_use:
         for _, network in _networks(interface):

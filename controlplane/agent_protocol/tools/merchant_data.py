@@ -43,7 +43,7 @@ class LocationRow(Tolerant):
     name: str
     currency: str
     time_zone: str | None = Field(
-        description="as configured; without a valid IANA name, days are in UTC"
+        description="as configured; if null or not a valid IANA name, days are in UTC"
     )
 
 

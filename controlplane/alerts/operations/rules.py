@@ -99,9 +99,9 @@ def set_rule(context: RequestContext, body: messages.RuleRequest) -> messages.Ru
 
 
 def remove_rule(context: RequestContext, body: messages.RuleRemoveRequest) -> messages.RemoveReply:
-    """Remove a rule. The rule that the removed rule replaced applies again.
+    """Remove a rule. Afterwards, the rule that it had replaced applies again.
 
-    The replaced rule is the rule of the organization with the same name, or the default rule.
+    This is the rule of the organization with the same name, or the default rule.
     """
     _require_access(context, body.location_id)
     key = (context.organization_id, body.location_id or "", body.name)

@@ -60,7 +60,7 @@ class AccessTokens:
     def issue(self, key_id: UUID, family: UUID, now: datetime) -> str:
         """Return a token for the client with an API key, valid for `ACCESS_TOKEN_S` seconds.
 
-        ``family`` is the same for all tokens from one exchange of the API key for tokens.
+        ``family`` is the same for all tokens from one exchange of the API key.
         """
         claims = {
             "iss": ISSUER,

@@ -63,9 +63,9 @@ class _Schemas(GenerateJsonSchema):
 
     def field_is_required(self, field: Any, total: bool) -> bool:
         # `values` are the permitted values of a field with a `Literal` type and a default. The
-        # service always sends such a field. In a body, a field with only one permitted value shows
-        # which of several models the body is, so callers must send it: the default is only for our
-        # own code.
+        # service always sends such a field. In a body, a field with only one permitted value
+        # identifies the model of the body, so callers must send the field. Its default is only for
+        # our own code.
         default = field["schema"]
         values = default["schema"].get("expected", ()) if default["type"] == "default" else ()
         is_sent = self.mode == "serialization" and len(values) > 0

@@ -85,7 +85,7 @@ def _state(alert: Alert) -> AlertState:
     """Return the state of a firing alert whose condition is not really active.
 
     The next evaluation marks the condition as inactive, but the service resolves the alert only 5
-    minutes later. So the alert is firing as long as `alerts` runs.
+    minutes later. So the alert is firing as long as the function `alerts` runs.
     """
     return AlertState(
         organization_id=alert.organization_id, location_id=VENUE, instance=alert.instance,

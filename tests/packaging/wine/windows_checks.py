@@ -53,8 +53,8 @@ def timed(action: Callable[[], Any]) -> float:
 
 
 class Checks:
-    """What the checks of the source tree and of the packages share. Reports are written to the
-    directory ``keep`` if it is given.
+    """The base class of `SourceChecks` and `PackageChecks`. If the directory ``keep`` is given,
+    the payloads of the reports are written to it.
     """
 
     def __init__(self, wine: Wine, service: LocalService, keep: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""Measures the heartbeats of one organization while others attack the service. The module
+"""Measures the heartbeats of one organization while other clients attack the service. The module
 `attacker` describes the attacks.
 """
 

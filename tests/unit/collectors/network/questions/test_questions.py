@@ -44,7 +44,7 @@ class FakeRun:
 
 @dataclass
 class FakeHosts:
-    """Hosts that answer each query at once. Records the queries, and how many run concurrently.
+    """Hosts that answer each query immediately. Records the queries, and how many run concurrently.
 
     ``at_once`` counts the running queries of each address. ``most_at_once`` is its largest value so
     far. Each query adds two entries to ``queues``: the announced queues of its port, and those that

@@ -35,7 +35,8 @@ MANY_GROUPS = {
     "_claim_names": {"groups": "src1"},
     "_claim_sources": {"src1": {"endpoint": "https://graph.example/users/1/getMemberObjects"}},
 }
-"""The claims of a user with too many groups for an ID token: they refer to an address instead."""
+"""The claims of a user who has too many groups for an ID token. Instead of the groups, they contain
+the URL at which the groups can be read."""
 METADATA = {
     "authorization_endpoint": "https://accounts.google.com/o/oauth2/v2/auth",
     "token_endpoint": "https://oauth2.googleapis.com/token",
@@ -90,7 +91,7 @@ def test_entra_verifies_an_address_with_xms_edov(value: object) -> None:
         ({**ENTRA_ADA, "xms_edov": False}, ENTRA_ADA),
         ({**ENTRA_ADA, "xms_edov": "0"}, ENTRA_ADA),
         ({**ENTRA_ADA, "xms_edov": [1]}, ENTRA_ADA),
-        # The ID token verifies only its own address.
+        # `xms_edov` counts only in the ID token, and only for the address in the ID token.
         ({"sub": "ada-1", "xms_edov": True}, ENTRA_ADA),
         (ENTRA_ADA, {**ENTRA_ADA, "xms_edov": True}),
         ({**ENTRA_ADA, "xms_edov": True, "email_verified": False}, ENTRA_ADA),
