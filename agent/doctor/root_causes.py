@@ -20,9 +20,9 @@ def cause_of(results: Iterable[CheckResult]) -> str | None:
 
 
 def hidden_by(results: Iterable[CheckResult]) -> str | None:
-    """Return the name of the first check that is "unseen", or of the check that made it so.
+    """Return the name of the first check that is "unseen". Return None if no check is "unseen".
 
-    Return None if no check is "unseen".
+    If another check made the first check "unseen", return the name of the other check.
     """
     return next(
         (result.because or result.name for result in results if result.status == "unseen"), None

@@ -89,7 +89,7 @@ class Database:
         self._is_locked = False
         self._engine = self._open(parsed_url, connections)
         # SQLite polls its lock at growing intervals, so a thread that waits for it may wait far too
-        # long. Threads of one process therefore take this lock first, which is fairer.
+        # long. Threads of one process therefore take `_write_lock` first, which is fairer.
         self._write_lock = threading.Lock()
         try:
             self._upgrade()

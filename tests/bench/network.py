@@ -42,9 +42,10 @@ OVERFLOW_MESSAGE = "neighbor table overflow"
 @dataclass(frozen=True, slots=True)
 class Lan:
     """A LAN with the number of runs and the goals. It has ``live`` hosts, and ``mute_pages`` web
-    ports that never respond. The other contestants run once after every ``nmap_every`` runs of the
-    collector. A run of the collector may take ``whole_s`` and use ``peak_mib``. It must be
-    ``nmap_times`` times as fast as nmap. ``has_silent_hosts``: see `with_silent_hosts`.
+    ports that never respond. After every ``nmap_every`` runs of the collector, each other
+    contestant runs once. A run of the collector may take ``whole_s`` and use ``peak_mib``. It must
+    be ``nmap_times`` times as fast as nmap. If ``has_silent_hosts``, a quarter of the hosts drop
+    packets to closed ports, and all Wi-Fi hosts lose their first ARP request.
     """
 
     subnet: str

@@ -65,9 +65,10 @@ def confirm(
     tokens: tuple[str, str | None],
     now: datetime,
 ) -> None:
-    """Store that the provider confirmed the user, and set the memberships that the groups give.
+    """Store that the provider confirmed the user, and set the memberships of the user.
 
-    ``tokens`` are the newest access token and refresh token.
+    The user's groups in ``claims`` determine the memberships. ``tokens`` are the newest access
+    token and refresh token.
     """
     row = session.get(SignInSession, check.session_id, with_for_update=True)
     if row is None:

@@ -42,7 +42,7 @@ class FakeSystemd:
     is_active: bool = False
     fails_at_start: bool = False
     user: str = ""
-    """The user's line in /etc/passwd, which `systemd-sysusers` creates. Empty without the user."""
+    """The user's line in /etc/passwd, which `systemd-sysusers` creates. Empty if no user exists."""
     group: str = ""
     userdel_deletes_the_group: bool = True
     calls: list[str] = field(default_factory=list)
