@@ -39,8 +39,8 @@ call that waits takes no memory for its hash."""
 NETWORK_CALLS_MAX: Final = 10
 """Maximum number of calls of one network that wait or run. Further calls are refused.
 
-Sign-ins do not exceed this maximum, because `controlplane.accounts.throttle` permits at most ten
-unfinished sign-ins of a network. Invited users who create an account can exceed it.
+Sign-ins alone cause no such refusal, because `controlplane.accounts.throttle` permits at most ten
+unfinished sign-ins of a network. It does not limit invited users who create an account.
 """
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32

@@ -33,7 +33,8 @@ FLAPPING_WITHIN: Final = timedelta(hours=1)
 
 
 def with_uncertain_end(incident: Incident, failed_until: datetime) -> Incident:
-    """Return an ended incident. If its end is uncertain, the evidence states by how much.
+    """Return an ended incident. If its end is uncertain, the evidence states how much earlier the
+    incident may have ended.
 
     Args:
         failed_until: the time of the last failed call before the end.

@@ -198,8 +198,8 @@ class Sweep:
                 return
             host = self._active[0]
             self._active.rotate(-1)  # so that all hosts get their turn when few sockets are free
-            # The current time is read here because the pause between two connections to a print
-            # port counts from it.
+            # The current time is read again for each host, because the pause between two
+            # connections to a print port begins at this time.
             for step in host.probes.start_connections(self._network.now(), room):
                 self._run_step(host, step)
 

@@ -72,7 +72,7 @@ def parse_ndp(text: str) -> tuple[LinkNeighbour, ...]:
 def _find_best(entries: Iterable[LinkNeighbour]) -> tuple[LinkNeighbour, ...]:
     """Return the best entry of each address.
 
-    If two interfaces are in the same network, macOS has an entry of a neighbour for each of them.
+    If two interfaces are in the same network, macOS has two entries for the same neighbour address.
     """
     best: dict[str, LinkNeighbour] = {}
     for entry in sorted(entries, key=lambda entry: _BEST_FIRST.index(entry.state)):

@@ -25,7 +25,8 @@ from controlplane.storage.account_tables import Invitation, Membership, User
 
 PREFIX: Final = "/console/api/members"
 JOIN_PATH: Final = "/#/join/"
-"""The code follows ``#``. Browsers do not send that part, so servers do not log it."""
+"""The path of an invitation's link, without the secret code at its end. Browsers do not send what
+follows ``#``, so servers do not log the code."""
 _writing_procedure = partial(procedure, writes=True, requires_session=True)
 
 

@@ -1,4 +1,4 @@
-"""Hosts of a drill: network namespaces that a bridge connects.
+"""Hosts of the failover drill (`drill.py`): network namespaces that a bridge connects.
 
 The processes of the drill itself run in the namespace of the bridge. Needs root and iproute2.
 """

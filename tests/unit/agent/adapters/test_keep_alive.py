@@ -1,4 +1,4 @@
-"""Tests of TCP keep-alive of the client's connections: directly, with TLS, and through a proxy."""
+"""Tests of TCP keep-alive of the client's connections: directly, and with TLS through a proxy."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from tests.unit.agent.samples import config
 
 NAME = "ops.example.test"
 KEEP_ALIVE_OPTIONS = (1, 4, 1, 3)
-"""On; idle time and interval in seconds; number of probes."""
+"""Whether keep-alive is on (1), idle time and interval in seconds, and number of probes."""
 pytestmark = pytest.mark.skipif(
     not hasattr(socket, "TCP_KEEPIDLE"), reason="this system has other keep-alive options"
 )

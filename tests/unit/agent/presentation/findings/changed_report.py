@@ -32,8 +32,8 @@ Changes = Mapping[str, Value | Missing]
 def report_with(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
     """Return the report of the machine ``name`` with ``changes``.
 
-    Fields that the report does not have are added, except browser fields: they raise
-    AssertionError.
+    Fields that the report does not have are added. Only a browser field that the report does not
+    have raises AssertionError.
     """
     payload = healthy(name)
     owners = [link.id for link in payload.snapshot.interfaces]
