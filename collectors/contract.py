@@ -47,8 +47,8 @@ DeviceKind = Literal["payment-terminal", "kitchen-display", "scale", "cash-drawe
 class WatchedDevice:
     """A ``[[watched_devices]]`` entry of the configuration. It has an address, a MAC, or both.
 
-    A device of the kind "payment-terminal" gets no connection and no payload: its addresses are
-    only resolved by ARP.
+    A device of the kind "payment-terminal" gets no connection and no data: its addresses are only
+    resolved by ARP.
     """
 
     name: str

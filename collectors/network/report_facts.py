@@ -113,10 +113,10 @@ def destinations_in(collected: CollectedFacts) -> tuple[KnownPrinter, ...]:
 
 
 def answers_in(collected: CollectedFacts) -> Enrichment:
-    """Return the answers so far.
+    """Return the answers of hosts to the enrichment queries so far (see `Enrichment`).
 
-    The names of this machine, and of hosts that announced a service themselves, are left out: they
-    are known without these answers.
+    The host names of this machine, and of hosts that announced a service themselves, are left out:
+    these names are known without the queries.
     """
     services = services_in(collected).services
     announced_addresses = {a for s in services if not s.is_hearsay for a in s.addresses}

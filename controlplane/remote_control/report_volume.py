@@ -20,9 +20,9 @@ from controlplane.storage.tables import Report, ReportVolume
 ROW_BYTES: Final = 1024
 """Assumed size of the row and the index entries of a report, in addition to its payload."""
 RETRY_S: Final = 1800
-"""Longest wait in seconds before `spread` makes it random, so that devices do not return together
-at midnight. `spread` at most doubles the wait. The result is therefore at most an hour, which is
-the longest wait that an agent accepts."""
+"""Longest wait in seconds that is passed to `spread`. `spread` makes the wait random, so that the
+devices do not return together at midnight, and at most doubles it. The result is therefore at most
+an hour, which is the longest wait that an agent accepts."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
 

@@ -51,7 +51,7 @@ SERVICE_TYPES = (
 
 INTERFACES_MAX = 16
 ANNOUNCERS_NAMED_MAX = 4
-"""The most announcers that one limitation names."""
+"""Maximum number of announcers that the text of one limitation names."""
 _UNICAST_HOSTS_MAX = 16
 
 OpenLink = Callable[[Interface], LinkSockets | None]

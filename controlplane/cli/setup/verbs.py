@@ -1,7 +1,7 @@
 """``venue-control setup``: creates what a new service needs, in one dialog and one transaction.
 
-The user is asked for each value that is not given as an option. The command changes nothing that
-exists already, so it can be repeated.
+The user is asked for each required value that is not given as an option. The command changes
+nothing that exists already, so it can be repeated.
 """
 
 import argparse

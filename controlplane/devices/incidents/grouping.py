@@ -33,18 +33,18 @@ _SUSPECTS: Final[Mapping[Cause, str]] = {
     "service-refuses": "the service or its API key, not the tills",
     "unreachable": "the provider or the service, not the tills",
 }
-"""What is to blame, by cause, if most devices of a location took part."""
+"""What is to blame for a shared incident, by cause, if it affected most devices of a location."""
 _SUSPECT_OF_FEW: Final = (
     "a switch or access point that they share; the other devices kept their connection"
 )
-"""What is to blame if at most half of the devices took part.
+"""What is to blame for a shared incident that affected at most half of the devices.
 
 This does not apply to the causes in `_SAME_FOR_ANY_SHARE`.
 """
 _SAME_FOR_ANY_SHARE: Final = frozenset(
     {"link-down", "address-conflict", "service-down", "service-refuses"}
 )
-"""Causes whose suspect does not depend on the share of the location's devices that took part."""
+"""Causes whose suspect does not depend on how many of the location's devices were affected."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,8 +95,9 @@ def _fill_columns(connection: Connection) -> None:
 def _count_devices(connection: Connection) -> None:
     """Count each device that is not revoked, as migration 0018 does.
 
-    Here, devices are counted only for the subject ``device``. The running service counts them for
-    the other subjects. The symbol of the subject with number 1 is "!"
+    A subject defines which devices are counted. Here, devices are counted only for the subject
+    ``device``, which stands for all of them. The running service counts devices for the other
+    subjects, such as the rules of findings. The symbol of the subject with number 1 is "!"
     (`controlplane.devices.findings.symbols`).
     """
     subject = "device"

@@ -1,4 +1,4 @@
-"""Runs test flows, called acts, in the console. It must run in its own network namespace
+"""Runs test flows, called acts, in the console. This program must run in its own network namespace
 (tests.lab.namespaces):
 
     echo ACT WIDTH | python -m tests.fakes.console CHROMIUM [--axe SCRIPT] [--pictures FOLDER]

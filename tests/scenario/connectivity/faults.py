@@ -12,7 +12,8 @@ from tests.scenario.connectivity.site import Site
 Step = Callable[[Site], None]
 NoticedBy = Literal["change", "silence", "call"]
 """``change``: the kernel or the closed connection reports the fault at once. ``silence``: the idle
-command stream breaks within 7 s. ``call``: only the next call to the service fails."""
+command stream breaks within 7 s. ``call``: the fault stays unnoticed until the next call to the
+service fails."""
 
 
 @dataclass(frozen=True, slots=True)

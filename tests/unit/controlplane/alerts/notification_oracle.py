@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from tests.unit.controlplane.alerts.oracle import Event
 
 Subject = tuple[str, str, str, bool]
-"""Location, device ("" for the location), condition, whether it is flapping."""
+"""Location, device ("" if the alert is about the location itself), condition, and whether the
+condition is flapping."""
 Notification = tuple[float, str, tuple[tuple[Subject, bool], ...]]
 """A notification: the time in seconds, the route, and its alerts in order of their subjects, each
 with whether it has resolved."""
