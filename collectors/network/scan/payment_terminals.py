@@ -1,4 +1,4 @@
-"""Keeps the scan away from payment terminals. They get no connection and no payload.
+"""Keeps the scan away from payment terminals. They get no connection and no data.
 
 A terminal is known by its configured address and by its MAC, wherever that MAC answers. So before
 the scan connects to an address on this machine's links, it resolves the address and checks the MAC.
