@@ -2,8 +2,8 @@
 
 The sums are computed from sales and refunds. Each sale and each refund adds the same values that it
 adds to the rollups (`controlplane.merchant.rebuild`). A refund counts for the hour of the refund,
-and for the employee who made the refund. The columns ``undone`` and ``undated_...`` count for the
-hour and the employee of the refunded sale.
+and for the employee who made the refund. Only in the columns ``undone`` and ``undated_...``, a
+refund counts for the hour and the employee of the refunded sale.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

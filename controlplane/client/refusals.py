@@ -102,7 +102,7 @@ def refusal(status: int, body: bytes, list_command: str = "keys list") -> Refuse
     message = f"the service answered {status}{code}" + (f": {text}" if text else "")
     advice = _ADVICE.get(status, "").format(list_command=list_command)
     if status == NOT_FOUND and problem.code:
-        advice = ""  # the code comes from the service, so its address is right
+        advice = ""  # the code comes from the service, so --base-url is right
     other_class = FailedError if status >= SERVER_ERROR else InvalidError
     error_class = _ERROR_CLASSES.get(status, other_class)
     return error_class(plain(message)[:MESSAGE_MAX], advice, status, problem)

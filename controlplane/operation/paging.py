@@ -38,8 +38,8 @@ class Order:
         except OverflowError:  # the time in the cursor is out of range
             raise invalid_cursor() from None
         is_same = and_(self.column == value, self._beyond(self.position, sort_key.position))
-        # The bound does not change the result, because it follows from the condition after it. With
-        # the bound, the database can start at the right position of the index.
+        # The condition in `or_` implies the bound, so the bound does not change the result. The
+        # bound lets the database start at the right position of the index.
         bound = self.column <= value if self.is_descending else self.column >= value
         return and_(bound, or_(self._beyond(self.column, value), is_same))
 

@@ -12,7 +12,8 @@ NOT_STORED: Final = frozenset({"Cc", "Cs"})
 """The Unicode categories of control characters and lone surrogates. Some databases cannot store or
 compare these."""
 PATTERN: Final = r"^[^\u0000-\u001f\u007f-\u009f]*$"
-"""The same rule as a pattern for JSON Schema, where strings cannot contain lone surrogates."""
+"""The pattern for text without control characters, for JSON Schema. It does not exclude lone
+surrogates, because strings in JSON Schema cannot contain them."""
 LINES_PATTERN: Final = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"
 """The pattern for text of several lines, which can also contain tabs and line breaks."""
 

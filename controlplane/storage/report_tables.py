@@ -61,11 +61,12 @@ class DeviceIncident(Base):
     """An incident in the record of a device.
 
     ``location_id`` is the location to which the device was bound when the incident began. Times are
-    seconds since 1970. ``reported_s`` is the start according to the clock of the device. It
-    identifies the incident together with the device and the cause. ``correction_s`` is added to the
-    times of a clock that is wrong: ``began_s`` is ``reported_s`` plus ``correction_s``, and
-    ``ended_s`` is corrected as well. ``ended_s`` is None while the incident lasts. ``count``,
-    ``downtime_s`` and ``evidence`` are those of `agent.wire.payloads.history.Incident`.
+    seconds since 1970. ``reported_s`` is the start according to the clock of the device.
+    ``device``, ``cause`` and ``reported_s`` together identify the incident. ``correction_s`` is
+    added to the times of a clock that is wrong: ``began_s`` is ``reported_s`` plus
+    ``correction_s``, and ``ended_s`` is corrected as well. ``ended_s`` is None while the incident
+    lasts. ``count``, ``downtime_s`` and ``evidence`` are those of
+    `agent.wire.payloads.history.Incident`.
     """
 
     __tablename__ = "device_incidents"

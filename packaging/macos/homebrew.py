@@ -69,7 +69,7 @@ def required_packages() -> set[str]:
             if is_needed and name not in names:
                 names.add(name)
                 # Requirements are known only for installed packages. netifaces-plus, which is not
-                # installed on Linux, has none.
+                # installed on Linux, requires no packages.
                 if _is_installed(name):
                     queue.append(name)
     return names
@@ -84,9 +84,9 @@ def _is_installed(name: str) -> bool:
 
 
 def pinned_entries(text: str, names: set[str]) -> str:
-    """Return the entries of a requirements file with these names, with their hashes.
+    """Return the entries of the packages ``names`` in a requirements file, with their hashes.
 
-    Raises ValueError if one of them is missing.
+    Raises ValueError if a package has no entry.
     """
     # An entry is "NAME==VERSION ; MARKER \" and one line "    --hash=sha256:HASH \" for each file.
     entries = re.findall(r"^([\w.,\[\]-]+==(?:.*\\\n)+.*\n?)", text, re.MULTILINE)

@@ -3,8 +3,8 @@
 Run it as a program in its own network namespace (tests.lab.namespaces), so that the browser can
 reach nothing else: `python -m tests.fakes.devtools_browser CHROMIUM`. It prints one JSON object:
 the collector's facts, the page's own reports just before and just after the collection, the
-collector's facts for each state of the page that `play` creates, and the faults of the page that
-the recorder reads while the browser runs and after it has ended.
+collector's facts for each state of the page that `play` creates, and the page faults that the
+recorder reads, first while the browser runs and then after the browser has ended.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Reads the print queues, the kiosk's page and the watched devices, without a child process.
 
-The modules that read them are imported when there is something to read.
+The module that reads the queues, the page or the devices is imported only if it is needed.
 """
 
 import sys

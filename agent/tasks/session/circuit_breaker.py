@@ -112,7 +112,7 @@ class CircuitBreaker:
     _answers: int = 0
     """Number of calls that succeeded or raised an error which a repetition would not change."""
     on_attempt: Callable[[Operation, ServiceError | None, float], None] = lambda *_: None
-    """Called after each attempt with its error, or None, and its duration in seconds."""
+    """Called after each attempt with the operation, its error or None, and its duration (s)."""
     reconnect_spread_s: float = 0.0
     """Time over which the devices spread their calls after an outage, in seconds."""
     _contact: asyncio.Event = field(default_factory=asyncio.Event)

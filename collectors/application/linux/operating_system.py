@@ -24,7 +24,7 @@ _REBOOT_RECORDERS: Final = (
 )
 """Programs that create /run/reboot-required when an update requires a restart."""
 _WATCHDOG_BITS: Final = ((0x20, "watchdog"), (0x01, "overheating"), (0x10, "power-failure"))
-"""Bits of a watchdog's boot status, and the reason for the restart that each bit stands for. The
+"""Bits of a watchdog's boot status. Each bit stands for a reason why the machine restarted. The
 bits are WDIOF_CARDRESET, WDIOF_OVERHEAT and WDIOF_POWERUNDER of linux/watchdog.h."""
 
 

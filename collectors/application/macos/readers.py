@@ -201,7 +201,8 @@ def read_links(
         wi_fi = (name for name, kind in hardware_types.items() if kind == "wifi")
         wireless = dict.fromkeys(wi_fi, Wireless(status=status, reason=reason))
     types |= hardware_types
-    # networksetup writes the names of ports in the language of the system.
+    # networksetup writes the names of ports in the language of the system, so `hardware_types` may
+    # not show that an interface is Wi-Fi. system_profiler shows it in every language.
     types |= {name: "wifi" for name in wireless if name in hardware_types}
     return Links(types, wireless, dhcp=leases)
 

@@ -45,10 +45,10 @@ def select_printers(
 ) -> TargetSelection:
     """Select the private IPv4 ``addresses`` of ``known`` printers, for a scan of nothing else.
 
-    `printer_targets` selects the other addresses, or reports why they are not contacted. If an
-    address in the ``networks`` of the selection does not answer, this is evidence that it has no
-    host. Therefore ``networks`` has only the addresses in the setup of the printers. An address
-    from another source, such as mDNS, may be in a network that this machine cannot reach.
+    `printer_targets` selects the other addresses, or reports why they are not contacted. The
+    ``networks`` of the selection have only addresses from the setup of the printers: if such an
+    address does not answer, this is evidence that no host has the address. An address from another
+    source, such as mDNS, may be in a network that this machine cannot reach.
     """
     own = {target.address for target in select_own_addresses(interfaces).targets}
     others = sorted(address for address in addresses if address not in own)

@@ -129,5 +129,5 @@ def _describe_devices(entry: FindingEntry) -> str:
 
 def _describe_unknown(count: int, total: int | None) -> str:
     devices = counted(count, "device") if total is None else f"{count} of {total} devices"
-    reason = "these devices have no recent report that could contain them"
+    reason = "the devices have no recent report that could contain these findings"
     return f"The findings of {devices} are unknown: {reason}."

@@ -17,7 +17,7 @@ Reason = Literal["offline", "revoked", "unsupported", "already open"]
 REASONS: Final[dict[Reason, str]] = {
     "offline": "offline",
     "revoked": "revoked",
-    "unsupported": "no reports of this kind",
+    "unsupported": "makes no reports of this kind",
     "already open": "has an open request of this kind",
 }
 KINDS: Final = frozenset(get_args(Kind))
@@ -91,7 +91,7 @@ def _reason_to_leave_out(device: Device, kind: Kind) -> Reason | None:
     state = state_of(device)
     if state != "online":
         return state
-    # Every kind can be requested from a device that declares none (`devices.requests.creation`).
+    # A device that declares no kinds can get requests of every kind (`devices.requests.creation`).
     declared_kinds = KINDS.intersection(device.capabilities)
     return "unsupported" if declared_kinds and kind not in declared_kinds else None
 

@@ -99,8 +99,8 @@ class Row(Tolerant):
     Attributes:
         health: the stored health (`controlplane.devices.priority`), by which devices are counted
             and filtered.
-        state: whether the device is online now. ``closed`` and ``maintenance`` mean that it is not
-            online, and need not be online now.
+        state: whether the device is online now. A device with the state ``closed`` or
+            ``maintenance`` is not online, and need not be online now.
         maintenance_until: end of the current maintenance window, even if the device is online.
         severity: the highest severity of the device's newest reports.
         reports: the newest report of each kind, if it is from the present location of the device.

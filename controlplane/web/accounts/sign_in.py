@@ -293,7 +293,7 @@ def require_valid_password(password: str, field: str) -> None:
         require_valid_length(password)
     except ValueError as error:
         reason = str(error)
-        # The refusal contains the field's name before this message, instead of "a password".
+        # The field's message follows the field's name, so it leaves out "a password".
         raise validation_error({field: (reason.removeprefix("a password "),)}, reason) from None
 
 

@@ -17,8 +17,8 @@ The other kinds are heartbeats of one organization during an attack:
     sign-ins       strangers sign in with wrong passwords; a user signs in too
     registrations  strangers register OAuth clients
 
-It uses plain HTTP on loopback. For PostgreSQL it starts a temporary server with the programs of the
-Linux distribution's PostgreSQL package.
+All measurements use plain HTTP on loopback. For PostgreSQL, this program starts a temporary server
+with the programs of the Linux distribution's PostgreSQL package.
 """
 
 import argparse

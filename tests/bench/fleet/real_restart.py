@@ -22,8 +22,9 @@ from tests.bench.fleet.simulated_fleet import INTERVAL_S, AgentLoops
 
 CALLS = {Failpoint.HEARTBEAT_CALLED, Failpoint.COMMANDS_OPENED}
 KEEP_ALIVES_S = 20.0
-"""Wait between the opening of the last stream and the restart. In this time, each stream receives a
-keep-alive with the reconnection time, which the service calculates from the number of open streams.
+"""Seconds between the opening of the last stream and the restart. In this time, each stream
+receives a keep-alive with the reconnection time, which the service calculates from the number of
+open streams.
 """
 OUTAGE_S = 5.0
 BACK_WITHIN_S = 120.0

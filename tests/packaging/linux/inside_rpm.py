@@ -1,4 +1,5 @@
-"""Runs in the container of `verify_rpm`: installs, upgrades and removes both programs with dnf.
+"""Runs in the container of `verify_rpm`: installs, upgrades and removes venue-agent and
+venue-control with dnf.
 
 Each step prints its results. The first step that fails ends the run.
 """
@@ -108,7 +109,7 @@ class Verification(InstalledPackages):
         self.repeat_command = f"cd {RESULTS}/packages/next\n{repeat}"
 
     def wait_until_accepted(self) -> None:
-        """Wait until the installed version works and was verified."""
+        """Wait until the upgrade unit has verified the installed version, and the agent works."""
         until(lambda: not UPGRADE.exists(), WITHIN_S)
         self.wait_until_it_works()
         assert (SELECTED.readlink().name, running_directory()) == (NEW, NEW)

@@ -1,6 +1,6 @@
 """Runs the real agent against a hostile service, including invalid TLS.
 
-The status must report each fault, and the agent must keep running.
+The agent's status must report each fault, and the agent must keep running.
 """
 
 import asyncio
@@ -92,7 +92,7 @@ async def tls_service(
 
 
 async def _problem_of(agent: AgentProcess, code: str) -> dict[str, str]:
-    """Wait until the status has a problem with this code, and return the problem."""
+    """Wait until the agent's status has a problem with this code, and return the problem."""
     await agent.until_logged(CONDITIONS[code].title)
     async with asyncio.timeout(120):
         while True:

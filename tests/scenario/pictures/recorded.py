@@ -21,7 +21,7 @@ from tests.unit.agent.presentation.findings.changed_report import with_record
 
 QUEUES = "printqueue."
 WIFI = "enp1s0"
-"""The interface of the recorded till, which is a Wi-Fi in the pictures."""
+"""The interface of the recorded till. The pictures show it as a Wi-Fi interface."""
 
 
 def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:

@@ -184,7 +184,7 @@ def test_values_reach_only_the_documented_files_and_calls(runs: tuple[Run, Run])
 
 
 def _text(value: str) -> str:
-    """Return the part of a value that is stored unchanged. The time zone of a time can differ."""
+    """Return the part of a value that is stored unchanged: a time without "Z" or "+00:00"."""
     return value.removesuffix("Z").removesuffix("+00:00")
 
 

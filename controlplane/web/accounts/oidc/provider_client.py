@@ -141,10 +141,10 @@ class ProviderClient:
     ) -> None:
         """Refuse answers that would end memberships of users who are still in their groups.
 
-        This is called if userinfo has no groups. They must then be in an ID token, now and at each
-        later check. The reply to a refresh can lack an ID token (OpenID Connect Core, 12.2). In
-        this case, only the session ends. The memberships remain until the next sign-in, because the
-        provider has not stated that the user has left the groups.
+        This is called if userinfo has no groups. The groups must then be in an ID token, now and at
+        each later check. The reply to a refresh can lack an ID token (OpenID Connect Core, 12.2).
+        In this case, only the session ends. The memberships remain until the next sign-in, because
+        the provider has not stated that the user has left the groups.
         """
         if id_token is None:
             raise ProviderRefusedError("the provider sent no groups when the session was checked")

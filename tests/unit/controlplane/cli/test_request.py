@@ -189,7 +189,7 @@ async def test_a_device_that_cannot_send_the_requested_kind_is_left_out(
         http, service.api_key, "only-app", locationId="kinds", capabilities=["application"]
     )
     assert await asyncio.to_thread(main, ["request", "--location", "kinds", "network"]) == 1
-    assert "left out, no reports of this kind: 1 (only-app)" in capsys.readouterr().err
+    assert "left out, makes no reports of this kind: 1 (only-app)" in capsys.readouterr().err
 
 
 async def test_offline_devices_are_left_out_unless_one_device_is_named(tmp_path: Path) -> None:
