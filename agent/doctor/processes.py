@@ -11,8 +11,8 @@ WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su",
 def other_agents(holder: int | None) -> tuple[int, ...] | None:
     """Return the process ids of agents; None if processes cannot be listed.
 
-    This process and its parent are left out. An agent is not listed if the system hides the command
-    lines of other users' processes.
+    This process and its parent are left out. An agent of another user is not
+    listed if the system hides the command lines of other users' processes.
 
     Args:
         holder: The process that has locked the state directory. It is left out as well.

@@ -53,8 +53,9 @@ _BY_SEVERITY: Final[dict[str, Health]] = {"bad": "broken", "warn": "warning"}
 def health_of(priority: int, severity: str | None) -> Health:
     """Return the health of a device with this stored priority and severity.
 
-    A device is not expected to be online while its location is closed or in maintenance. If such a
-    device is not online, it has the health of its newest reports.
+    A device is not expected to be online while its location is closed, or in a maintenance window
+    of the device or its location. If such a device is not online, it has the health of its newest
+    reports.
     """
     return _BY_PRIORITY.get(priority) or _BY_SEVERITY.get(severity or "", "healthy")
 

@@ -1,4 +1,4 @@
-"""Prints the components of a Debian package, each with its size and the reason for it.
+"""Prints the components of a Debian package, each with its size and the reason why it is included.
 
 A component is compressed alone to find its share. The sum of all components is a little larger than
 the package, because the package also compresses what several components have in common.

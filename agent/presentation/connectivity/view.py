@@ -85,7 +85,7 @@ class ConnectionView:
 
 
 def connection_view(payload: ApplicationPayload) -> ConnectionView | None:
-    """Return what the page shows of the record; None if the snapshot has none."""
+    """Return what the page shows of the record, or None if the snapshot has no record."""
     facts = facts_of(payload)
     record = record_of(facts.machine)
     if record is None:

@@ -157,7 +157,8 @@ def _hour_parts(row: HourRow) -> Iterator[str]:
 def _local_hour(at: datetime) -> str:
     """Return the start of an hour in ISO 8601: ``2026-11-22T19+01:00``.
 
-    Its minutes are left out if they are 0. They are not 0 at an offset from UTC such as +05:30.
+    Its minutes are left out if they are 0. They are 30 at an offset such as +05:30, because the
+    record has the figures of whole hours of UTC.
     """
     offset = at.utcoffset() or timedelta()
     return at.strftime("%Y-%m-%dT%H:%M" if at.minute else "%Y-%m-%dT%H") + (

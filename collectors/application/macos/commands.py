@@ -44,8 +44,8 @@ def parse_sw_vers(text: str) -> dict[str, str]:
 def parse_name_servers(text: str) -> tuple[str, ...]:
     """Return the name servers that macOS queries for any name, from the output of `scutil --dns`.
 
-    Name servers for certain domains, interfaces or services are left out. Every other name server
-    is returned once, in the order of the output.
+    Name servers for certain domains, interfaces or services are left out. Each of the remaining
+    name servers is returned once, in the order of the output.
     """
     resolvers = _RESOLVER.split(text.partition(_SCOPED)[0])
     return name_servers(

@@ -22,8 +22,8 @@ function Read-Section([string]$name, [scriptblock]$query) {
   catch { $out[$name] = @{ error = $_.CategoryInfo.Reason } }
 }
 function Utc($time) {
-  # The format 's' is the same in every region. In other formats, the region sets the calendar and
-  # the character that a colon stands for.
+  # The format 's' is the same in every region. In other formats, the calendar and the separator
+  # between hours and minutes depend on the region.
   if ($time) { $time.ToUniversalTime().ToString('s') + 'Z' }
 }
 """

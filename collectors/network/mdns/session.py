@@ -30,13 +30,14 @@ from collectors.network.mdns.wire import (
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 RESOLVE_PER_TURN = 400
-"""The most questions for missing records that are sent at once on one interface."""
+"""The maximum number of questions for missing records that are sent at once on one interface."""
 KNOWN_ANSWERS_MAX = 500
 TYPES_PER_PACKET = 8
 _TURN_S = 0.05  # the longest wait for packets in one turn of the loop
 _RECEIVED_PER_TURN = 2048
 _PARSING_S = 0.005  # short, so that the kernel's small receive buffer is emptied in time
-_SEEN_MAX = 16_384  # the most packets of one interface that are recognised if they arrive again
+_SEEN_MAX = 16_384
+"""The maximum number of packets of one interface that are recognised if they arrive again."""
 _PROGRESS_INTERVAL_S = 0.25
 
 End = Literal["settled", "crowded", "deadline", "cancelled"]
@@ -240,7 +241,10 @@ class Session:
             yield from question_packets(unanswered[start : start + TYPES_PER_PACKET])
 
     def _query_missing(self, now: float) -> None:
-        """Send the due questions for missing records. The session goes on while any are left."""
+        """Send the due questions for missing records.
+
+        While any such question is left, the session is not settled.
+        """
         for watch in self._watches:
             due, is_pending = due_questions(watch, now, self._schedule.resolve_after_s)
             watch.link.send(question_packets(due))

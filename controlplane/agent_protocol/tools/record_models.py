@@ -128,8 +128,12 @@ class PointOfSaleRecord(Tolerant):
 
 class FindingRecord(Tolerant):
     severity: Severity = Field(description="bad, warn, good or muted")
-    sentences: Array[str] = Field(description="what is wrong, one sentence for each match")
-    more_count: Count = Field(description="number of further matches, which have no sentence")
+    sentences: Array[str] = Field(
+        description="what is wrong, one sentence for each match of the rule"
+    )
+    more_count: Count = Field(
+        description="number of further matches of the rule, without a sentence"
+    )
     fix: str = Field(description="what to do")
 
 

@@ -64,7 +64,7 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
 
 
 def _subjects_of(session: Session, positions: Sequence[int]) -> dict[int, set[str]]:
-    """Return, for each device, the subjects that count it.
+    """Return, for each device, the subjects of the sums that include it.
 
     These are `DEVICE`, the codes of its findings, the kinds of its recent reports, and `ANY` if it
     has a recent report.

@@ -138,7 +138,7 @@ async def _sign_in_after_a_wrong_password(page: Page, results: dict[str, Any], u
 
 
 async def _request_report(page: Page, instance_id: str) -> None:
-    """Request a report, which requires permission to write, with the session cookie."""
+    """Request a report with the session cookie. This requires permission to write."""
     await page.go(f"#/device/{instance_id}")
     await page.click("#request-network")
     await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")

@@ -1,4 +1,6 @@
-"""The steps of `verify_container`. They run in its namespaces, as root and as an ordinary user."""
+"""The steps of `verify_container`. They run in the namespaces that it creates, as root and
+as an ordinary user.
+"""
 
 import os
 import shutil

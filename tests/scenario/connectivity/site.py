@@ -78,7 +78,8 @@ class Site:
     def start_agent(self) -> None:
         """Start the agent, and wait until it has a command stream.
 
-        With a shorter grace time, also wait until the gateway has answered a probe.
+        If ``grace_s`` differs from the agent's own `GRACE_S`, also wait until the gateway has
+        answered a probe.
         """
         began_at = datetime.now(UTC).isoformat(timespec="seconds")
         config = str(self.home / "config.toml")

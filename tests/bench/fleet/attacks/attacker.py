@@ -5,7 +5,8 @@ Usage: python -m tests.bench.fleet.attacks.attacker PORT KIND WORD...  (runs unt
 The kinds and their words are:
 
     dashboards     request an expensive dashboard. Words: read-only API keys, which take turns.
-    reports        submit the report of a large venue. Words: an API key and its binding id.
+    reports        submit the report of a large venue. Words: an API key, and the id of the binding
+                   to which the reports belong.
     sign-ins       sign in with wrong passwords. Each call has its own account and network, so that
                    no limit of an account or of a network refuses it.
     registrations  register OAuth clients from 1,000 networks, which take turns.

@@ -43,7 +43,7 @@ TRUSTED_OWNERS = frozenset({0, os.geteuid()})
 USERS, MALLORY = "S-1-5-32-545", "S-1-5-21-1-2-3-1001"
 """The SIDs of the group Users and of a single user."""
 FULL, MODIFY, READ = 0x1F01FF, 0x1301BF, 0x1200A9
-"""Access masks: full control, modify, and read and execute."""
+"""The access masks of the Windows rights "Full control", "Modify" and "Read & execute"."""
 CLOSED = Security(ADMINISTRATORS, (Entry(0, 3, FULL, SYSTEM), Entry(0, 3, FULL, ADMINISTRATORS)))
 """Only SYSTEM and the administrators have access."""
 PROGRAM_DATA = Security(
