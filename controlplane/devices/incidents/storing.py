@@ -57,9 +57,10 @@ def store_record(
         if oldest_s <= each.reported_s + correction <= arrived_s + CLOCK_OFF_S
     ]
     _store_incidents(session, device, accepted_incidents, correction, bindings)
-    # If the report finished before it arrived, either it was sent late or the clock of the device
-    # is slow. The stored period begins at the later of the two possible starts and ends at the
-    # earlier of the two possible ends, so that the report covers it in both cases.
+    # By its times, the report may be old when it arrives. Then it was sent late and its times are
+    # right, or the clock of the device is slow and the correction makes them right. The stored
+    # period lies within the corrected and the uncorrected period of the report, so the report
+    # covers the stored period in both cases.
     since_s = max(record.since_s + correction, oldest_s)
     until_s = min(record.finished_s + min(correction, 0), arrived_s)
     _store_periods(session, device, bindings.within(since_s, until_s), oldest_s)

@@ -156,7 +156,9 @@ def test_the_commands_show_what_the_release_showed(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The output may have new keys. No recorded key may be missing or have a different value."""
+    """The output may have new keys. No recorded key may be missing or have a different value, except
+    the values that depend on the time of the command.
+    """
     facts = facts_of(folder)
     monkeypatch.setattr(
         TimeOfTheFixture, "made_at", datetime.fromisoformat(facts["madeAt"]), raising=False
