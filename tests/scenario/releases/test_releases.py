@@ -156,8 +156,8 @@ def test_the_commands_show_what_the_release_showed(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The output may have new keys. No recorded key may be missing or have a different value, except
-    the values that depend on the time of the command.
+    """The output may have new keys. No recorded key may be missing. Only values that depend on the
+    time of the command may differ.
     """
     facts = facts_of(folder)
     monkeypatch.setattr(

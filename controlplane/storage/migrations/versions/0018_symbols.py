@@ -1,4 +1,4 @@
-"""Adds ``counted_devices.symbols``: a text with one character for each subject of the device.
+"""Adds ``counted_devices.symbols``: one character for each subject that counts the device.
 
 A subject defines which devices are counted, for example those with a finding of one rule. This step
 also adds an index of these texts, and the subject ``device``, which counts each device that is not
