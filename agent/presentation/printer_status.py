@@ -33,9 +33,9 @@ def described_name(printer: Printer) -> str:
 def status_of(printer: Printer) -> Status:
     """Return a printer's status: "moved" if it is unreachable and was matched at another address.
 
-    Two addresses are compared only if both are IPv4 or both are IPv6. A printer that is configured
-    by a host name, or by IPv4 and discovered by IPv6, might still have its configured address. If
-    it is unreachable, it stays "unreachable".
+    Two addresses are compared only if both are IPv4 or both are IPv6. In two other cases, a printer
+    might still have its configured address, and stays "unreachable": if a host name is configured,
+    or if an IPv4 address is configured and the printer was matched at an IPv6 address.
     """
     if printer.status != "unreachable" or not printer.matched_endpoint:
         return printer.status

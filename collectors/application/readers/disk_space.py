@@ -84,8 +84,8 @@ class Space:
 
 Answers = dict[str, Space | Unreadable | str]
 """Maps the path of each mount to its space, or to the reason why the space is unknown. If the
-reason is a text, the fields of the space get the status collection-failed. An `Unreadable` contains
-both the reason and the status of these fields."""
+reason is a text, the snapshot's fields about the space, such as ``disk.*.freeBytes``, get the
+status collection-failed. An `Unreadable` has both the reason and the status of these fields."""
 
 
 @source("disk", SOURCE, "disk.mounts")

@@ -167,9 +167,9 @@ def _progress(incident: IncidentContent) -> tuple[int, int, bool]:
 def _keys_to_keep(contents: dict[Key, IncidentContent]) -> list[Key]:
     """Return the keys of the newest incidents, without those that another incident replaces.
 
-    The agent joins incidents with one cause: the joined incident replaces those that began within
-    it. The cause of an incident can change while it lasts: an incident that has ended replaces an
-    unfinished one that began at the same time.
+    The agent joins incidents with the same cause: the joined incident replaces those that began
+    within it. The cause of an incident can change while it lasts: an incident that has ended
+    replaces an unfinished one that began at the same time.
     """
     kept_keys: list[Key] = []
     ends: dict[Cause, int] = {}

@@ -17,7 +17,7 @@ from tests.paths import ROOT
 from tests.scenario.crash.matrix import NOT_IN_A_REQUEST, SCENES, Case, Ending, Scene, cases
 
 DOCUMENT: Final = ROOT / "docs" / "crash-matrix.md"
-INTRODUCTION: Final = ROOT / "tests" / "scenario" / "crash" / "crash-matrix.md"
+INTRODUCTION: Final = ROOT / "tests" / "scenario" / "crash" / "crash-matrix-introduction.md"
 RESULTS: Final = os.environ.get("CRASH_RESULTS")
 TITLES: Final = {
     "plain": "A request of a new device",

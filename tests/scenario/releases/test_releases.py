@@ -46,7 +46,7 @@ pytestmark = pytest.mark.parametrize("folder", RELEASES, ids=lambda folder: fold
 
 
 class ClockOfTheRelease(VirtualClock):
-    """A clock that begins NEXT_START_AFTER after the fixture was made."""
+    """A clock that begins at the time when the fixture was made, plus `NEXT_START_AFTER`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

@@ -381,8 +381,9 @@ async def test_a_closed_port_raises_service_unavailable(clock: FakeClock) -> Non
 async def test_port_without_tls_is_reported_and_disconnected(
     clock: FakeClock, monkeypatch: pytest.MonkeyPatch, greeting: bytes, cause: str
 ) -> None:
-    # Connecting times out long before the whole call does, even on a busy machine. If the whole
-    # call timed out, the socket would stay open.
+    # With this small share, the time for connecting ends long before the time for the whole call,
+    # even on a busy machine. If the time for the whole call ended first, the socket would stay
+    # open.
     assert http_client.CONNECT_SHARE < 1
     monkeypatch.setattr(http_client, "CONNECT_SHARE", 0.02)
     has_connected, has_disconnected = asyncio.Event(), asyncio.Event()
