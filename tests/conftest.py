@@ -77,8 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Let SIGINT interrupt the run, and stop a run that declares a prerequisite as missing although
-    this machine has it.
+    """Let SIGINT interrupt the run. Stop the run if it declares that this machine lacks a
+    prerequisite which it has.
     """
     # A shell makes its background processes ignore SIGINT. Processes that tests start would inherit
     # this.

@@ -297,7 +297,7 @@ def _commands(status: DaemonStatus) -> str:
     is_refused = status.is_revoked or any(p.code in _REFUSED for p in status.problems)
     by = f"by {status.delivery}" if status.delivery else "not received now"
     received = status.counters.get("commands_received", 0)
-    return f"{'refused' if is_refused else by}, {received} since the start"
+    return f"{'refused' if is_refused else by}; {received} received since the start"
 
 
 def _outbox(status: DaemonStatus) -> str:

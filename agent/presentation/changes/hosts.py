@@ -204,7 +204,7 @@ def _added_and_removed(removed_hosts: list[_Host], new_hosts: list[_Host]) -> It
         sum(host.is_transient for host in hosts) for hosts in (removed_hosts, new_hosts)
     )
     if gone_count or new_count:
-        sentence = f"Phones and devices without a name: {new_count} new, {gone_count} gone."
+        sentence = f"Phones and unrecognised devices: {new_count} new, {gone_count} gone."
         yield change("passing-hosts", "", (str(gone_count), str(new_count)), "muted", sentence)
 
 

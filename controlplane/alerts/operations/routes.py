@@ -151,7 +151,10 @@ def _target(context: RequestContext, body: messages.RouteRequest) -> str:
             return _addresses(context, target)
         if body.kind == "pagerduty":
             if not ROUTING_KEY.fullmatch(target):
-                raise ValueError("must be a routing key, which has 32 letters and digits")
+                raise ValueError(
+                    "must be a routing key, which has 32 letters and digits; "
+                    "begin it with eu: for the region EU"
+                )
             return target
         host_of(target)  # raises ValueError if the target is not the address of a webhook
     except ValueError as error:

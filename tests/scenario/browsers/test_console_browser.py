@@ -723,6 +723,10 @@ def test_the_link_of_a_notification_opens_its_alert(alerts: dict[str, Any]) -> N
 # ---------------------------------------------------------------------- the routes, by keyboard
 
 WRONG_ADDRESS: Final = "The target must be an address like https://hooks.example.com/alerts."
+WRONG_ROUTING_KEY: Final = (
+    "The target must be a routing key, which has 32 letters and digits; begin it with eu: for the "
+    "region EU."
+)
 ROUTES: Final = {
     "Webhook": (WRONG_ADDRESS, "hooks.example.com"),
     "E-mail": (
@@ -731,7 +735,7 @@ ROUTES: Final = {
     ),
     "Slack": ("The target must be an address of the public internet.", "slack.example.com"),
     "Microsoft Teams": (WRONG_ADDRESS, "teams.example.com"),
-    "PagerDuty": ("The target must be a routing key, which has 32 letters and digits.", "…cdef"),
+    "PagerDuty": (WRONG_ROUTING_KEY, "…cdef"),
 }  # fmt: skip
 """Maps each kind of route to the message about a wrong target, and to its displayed receiver."""
 

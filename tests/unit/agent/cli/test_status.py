@@ -36,7 +36,7 @@ def test_status_of_a_healthy_daemon_exits_with_0(
         assert main(["status", "--config", str(config)]) == 0
     output = capsys.readouterr().out
     assert output.startswith("healthy  venue-agent ")
-    for words in ("loc-0001 of org-0001", "12 s ago", "by stream, 14 since", "empty"):
+    for words in ("loc-0001 of org-0001", "12 s ago", "by stream; 14 received since", "empty"):
         assert words in output
     assert fits_80_columns(output)
     assert "\x1b" not in output, "colours must appear only on terminals"
@@ -107,7 +107,7 @@ def test_status_reports_refused_commands(
     with running_daemon(config.parent, problems=(PROBLEM.model_copy(update={"code": code}),)):
         main(["status", "--config", str(config)])
     output = capsys.readouterr().out
-    assert "commands     refused, 14 since the start" in output
+    assert "commands     refused; 14 received since the start" in output
     assert "by stream" not in output
 
 

@@ -193,9 +193,9 @@ def test_phones_and_hosts_without_a_name_are_only_counted() -> None:
     )
     assert sentences(
         venue(hosts=hosts_without(80)), venue(hosts=(*hosts_without(80), *guests))
-    ) == ["Phones and devices without a name: 3 new, 0 gone."]
+    ) == ["Phones and unrecognised devices: 3 new, 0 gone."]
     assert sentences(venue(), venue(hosts=hosts_without(80))) == [
-        "Phones and devices without a name: 0 new, 1 gone."
+        "Phones and unrecognised devices: 0 new, 1 gone."
     ]
 
 
