@@ -2,14 +2,12 @@
 
 import argparse
 import asyncio
-import json
-import sys
 
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.collect import check_printers
 from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.printer_view import printer_views, show_printers
-from agent.cli.terminal.screen import Screen
+from agent.cli.terminal.screen import Screen, print_json
 from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.errors import AgentError
@@ -42,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     views = printer_views(payload.printers or ())
     if options.json:
         document = {"printers": [to_plain(printer) for printer in payload.printers or ()]}
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
     else:
         screen = Screen()
         show_printers(screen, payload)

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import json
 import os
 import sys
 import threading
@@ -14,7 +13,7 @@ from pathlib import Path
 from agent.adapters.accounts.privileges import step_down, writer_of
 from agent.cli.terminal.doctor_view import show
 from agent.cli.terminal.options import add_config_option, add_json_option
-from agent.cli.terminal.screen import Screen
+from agent.cli.terminal.screen import Screen, print_json
 from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.config.rights import how_to_run_as_root, with_config
@@ -74,7 +73,7 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
 
         document["caseId"] = new_case_id()
     if options.json:
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
     else:
         show(results, duration_s, Screen(), with_skipped=options.all)
         if not all_visible(results):

@@ -3,8 +3,6 @@
 import argparse
 import asyncio
 import contextlib
-import json
-import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,7 +15,7 @@ from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_visible
 from agent.cli.terminal.options import add_config_option, add_json_option
-from agent.cli.terminal.screen import Screen
+from agent.cli.terminal.screen import Screen, print_json
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load
 from agent.config.model import Config, Service
@@ -69,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
             fix = _fix(error, key_place, has_proxy=bool(proxy))
             raise ServiceError(f"not enrolled at {service}: {_describe(error)}\n{fix}") from None
     if options.json:
-        sys.stdout.write(json.dumps(to_plain(enrollment), indent=2) + "\n")
+        print_json(to_plain(enrollment))
     else:
         _show(Screen(), enrollment, is_new=is_new)
     return 0

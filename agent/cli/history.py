@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.resolve_state import resolve_state
 from agent.cli.terminal.options import add_config_option, add_json_option, parse_count
-from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style, time_to_the_minute
+from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style, print_json, time_to_the_minute
 from agent.errors import ConfigError, ConfigMissing, StateError
 from agent.presentation.humanize import ago
 from agent.wire.codec import parse_json
@@ -76,7 +75,7 @@ def _list(options: argparse.Namespace) -> int:
     if not rows and isinstance(resolved.guessed_because, ConfigMissing):
         raise resolved.guessed_because
     if options.json:
-        sys.stdout.write(json.dumps([asdict(row) for row in rows[:limit]], indent=2) + "\n")
+        print_json([asdict(row) for row in rows[:limit]])
     elif rows:
         headlines = headlines_of(resolved.state, rows[:limit])
         _show(Screen(), rows[:limit], headlines, has_more=len(rows) > limit)
@@ -130,7 +129,7 @@ def _show_again(
     except ValidationError as error:
         raise StateError(f"report {report.report_id} cannot be read: {error}") from None
     if options.json:
-        sys.stdout.write(json.dumps(payload, indent=2, ensure_ascii=False) + "\n")
+        print_json(payload, ensure_ascii=False)
     else:
         screen = Screen()
         if sealed.report is not None:

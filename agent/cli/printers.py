@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import shlex
 import sys
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from agent.cli.collect import check_printers
 from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.printer_view import show_printers
-from agent.cli.terminal.screen import Screen, time_to_the_minute
+from agent.cli.terminal.screen import Screen, print_json, time_to_the_minute
 from agent.errors import AgentError, ConfigError, ConfigMissing, StateError
 from agent.rules.learned_printers import RememberedPrinters
 from agent.wire.codec import to_plain
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         payload = _check(resolved)
         states = None if payload is None else list(map(to_plain, payload.printers or ()))
         document = {**asdict(memory), "states": states}
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
     else:
         screen = Screen()
         if payload := _check(resolved):

@@ -1,8 +1,6 @@
 """`venue-agent status`: the daemon's state, and each unhealthy condition with its fix."""
 
 import argparse
-import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,7 +13,7 @@ from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.adapters.upgrade.record import read_upgrade, upgrade_document
 from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.options import add_config_option, add_json_option
-from agent.cli.terminal.screen import Screen, Style
+from agent.cli.terminal.screen import Screen, Style, print_json
 from agent.config.model import is_system_config
 from agent.config.rights import how_to_run_as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
@@ -52,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     document, verdict = (
         _public_document(resolved) if resolved.is_closed else _document(resolved.state)
     )
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    print_json(document)
     return verdict
 
 
