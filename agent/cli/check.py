@@ -5,7 +5,7 @@ import asyncio
 
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.collect import check_printers
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_and_json_options
 from agent.cli.terminal.printer_view import printer_views, show_printers
 from agent.cli.terminal.screen import Screen, print_json
 from agent.config.file import load
@@ -24,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PRINTER",
         help="id, name or address of a print queue, or of a printer in the configuration",
     )
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import getproxies
 
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_and_json_options
 from agent.cli.terminal.screen import Screen, Style, print_json
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import ENVIRONMENT_PREFIX, LoadedConfig, load, place_of, review
@@ -51,8 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, summary in ACTIONS.items():
         action = actions.add_parser(name, help=summary, description=summary)
         if name in {"check", "show"}:
-            add_config_option(action)
-            add_json_option(action)
+            add_config_and_json_options(action)
 
 
 def run(options: argparse.Namespace) -> int:

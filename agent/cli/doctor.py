@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agent.adapters.accounts.privileges import step_down, writer_of
 from agent.cli.terminal.doctor_view import show
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_and_json_options
 from agent.cli.terminal.screen import Screen, print_json
 from agent.config.file import load
 from agent.config.model import LocalConfig
@@ -29,8 +29,7 @@ HEALTHY, UNHEALTHY, NOT_VISIBLE = 0, 1, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
     parser.add_argument(
         "--bundle",
         type=Path,

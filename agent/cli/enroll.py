@@ -14,7 +14,7 @@ from agent.adapters.service_route import service_route
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_visible
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_and_json_options
 from agent.cli.terminal.screen import Screen, print_json
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load
@@ -36,8 +36,7 @@ message, which is unclear alone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
     parser.add_argument(
         "--force", action="store_true", help="enroll again, even if there is a binding"
     )

@@ -22,7 +22,7 @@ from agent.adapters.storage.history import (
 from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.resolve_state import resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option, parse_count
+from agent.cli.terminal.options import add_config_and_json_options, parse_count
 from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style, print_json, time_to_the_minute
 from agent.errors import ConfigError, ConfigMissing, StateError
 from agent.presentation.humanize import ago
@@ -42,8 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "id", nargs="?", type=_id_prefix, metavar="ID",
         help="show a report again, by its id, the id of its request, or the start of either id",
     )  # fmt: skip
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
     parser.add_argument(
         "--limit",
         type=_row_count,

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.cli.collect import check_printers
 from agent.cli.resolve_state import ResolvedState, resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_and_json_options
 from agent.cli.terminal.printer_view import show_printers
 from agent.cli.terminal.screen import Screen, print_json, time_to_the_minute
 from agent.errors import AgentError, ConfigError, ConfigMissing, StateError
@@ -20,8 +20,7 @@ from collectors.contract import LearnedPrinter
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
     parser.add_argument(
         "action",
         nargs="?",

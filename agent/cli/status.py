@@ -12,7 +12,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.adapters.upgrade.record import read_upgrade, upgrade_document
 from agent.cli.resolve_state import ResolvedState, resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_and_json_options
 from agent.cli.terminal.screen import Screen, Style, print_json
 from agent.config.model import is_system_config
 from agent.config.rights import how_to_run_as_root, how_to_start
@@ -38,8 +38,7 @@ _VERDICTS: Final = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

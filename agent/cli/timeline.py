@@ -6,7 +6,7 @@ from typing import Final
 
 from agent.adapters.storage.record import read_record
 from agent.cli.resolve_state import resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option, parse_count
+from agent.cli.terminal.options import add_config_and_json_options, parse_count
 from agent.cli.terminal.screen import Screen, print_json
 from agent.cli.terminal.timeline_view import show_timeline
 from agent.errors import ConfigMissing
@@ -23,8 +23,7 @@ JUST_STARTED: Final = "Nothing is recorded yet: the daemon has just started."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
     period = parser.add_mutually_exclusive_group()
     period.add_argument(
         "--days", type=_days, metavar="N", help=f"show the last N days (default {DEFAULT_DAYS})"

@@ -14,7 +14,7 @@ from agent.adapters.upgrade import record
 from agent.adapters.upgrade.package_manager import WINGET_ID, Package, read_package
 from agent.adapters.upgrade.record import Upgrade, read_upgrade
 from agent.cli.resolve_state import ResolvedState, resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_and_json_options
 from agent.cli.terminal.screen import Screen, print_json
 from agent.config.rights import how_to_run_as_root, with_sudo
 from agent.presentation.humanize import ago, counted
@@ -52,8 +52,7 @@ class Facts:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help="show the versions, and what an upgrade would do now")
-    add_config_option(check)
-    add_json_option(check)
+    add_config_and_json_options(check)
 
 
 def run(options: argparse.Namespace) -> int:
