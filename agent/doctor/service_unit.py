@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -16,21 +16,19 @@ PROPERTIES: Final = "LoadState,UnitFileState,ActiveState,MainPID,NRestarts"
 READ_WITHIN_S: Final = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class UnitFacts:
-    """The state of a unit.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitFacts(ServiceState):
+    """The state of a unit in the service manager that ``manager`` names.
 
-    ``pid`` is the id of its main process. ``restarts`` counts the automatic restarts since the last
-    start that was not automatic.
+    With systemd, a masked unit is also installed.
     """
 
     manager: str
-    is_installed: bool
-    is_enabled: bool
     is_masked: bool = False
-    is_running: bool = False
-    pid: int | None = None
-    restarts: int = 0
+
+    @property
+    def is_running(self) -> bool:
+        return self.activity in {"running", "starting"}
 
 
 UnitReader = Callable[[], UnitFacts | None]
@@ -41,7 +39,7 @@ def read_unit() -> UnitFacts | None:
     try:
         if sys.platform != "linux":
             manager = "launchd" if sys.platform == "darwin" else "the service manager"
-            return _unit_facts(manager, detect_service_manager().state())
+            return UnitFacts(manager=manager, **asdict(detect_service_manager().state()))
         run = partial(run_program, timeout_s=READ_WITHIN_S)
         command = ("systemctl", "show", UNIT, f"--property={PROPERTIES}")
         return parse_systemctl(run_checked(run, *command).stdout)
@@ -56,19 +54,6 @@ def parse_systemctl(text: str) -> UnitFacts | None:
     if not load:
         return None
     file_state = properties.get("UnitFileState", "")
-    return replace(
-        _unit_facts("systemd", state_of(properties)),
-        is_installed=load in {"loaded", "masked"},
-        is_masked=load == "masked" or file_state.startswith("masked"),
-    )
-
-
-def _unit_facts(manager: str, state: ServiceState) -> UnitFacts:
-    return UnitFacts(
-        manager=manager,
-        is_installed=state.is_installed,
-        is_enabled=state.starts_at_boot,
-        is_running=state.activity in {"running", "starting"},
-        pid=state.pid,
-        restarts=state.restarts or 0,
-    )
+    state = replace(state_of(properties), is_installed=load in {"loaded", "masked"})
+    is_masked = load == "masked" or file_state.startswith("masked")
+    return UnitFacts(manager="systemd", is_masked=is_masked, **asdict(state))

@@ -138,7 +138,7 @@ def _check_unit(unit: UnitFacts | None) -> Outcome:
             f"{with_sudo('systemctl unmask venue-agent')}, then"
             f" {with_sudo('venue-agent service install')}",
         )
-    if not unit.is_enabled:
+    if not unit.starts_at_boot:
         return fail(
             "the service is disabled: it does not start with the machine",
             f"run {with_sudo('venue-agent service install')}: it enables an installed service",
