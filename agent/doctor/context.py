@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent.adapters.storage.device_record import DeviceRecord
     from agent.adapters.storage.state import StateDirectory
     from agent.adapters.storage.status_file import DaemonStatus
-    from agent.config.model import Config, LocalConfig
+    from agent.config.model import Config, LocalConfig, Service
     from agent.doctor.service_unit import UnitFacts, UnitReader
     from agent.errors import ServiceError
     from agent.wire.device_operations import EnrollmentRecord
@@ -54,6 +54,13 @@ class Context:
     def is_system_agent(self) -> bool:
         """Whether the checks are for the agent of the machine, not for an agent of this user."""
         return is_system_config(self.config_path)
+
+    @property
+    def service(self) -> "Service":
+        """The service's settings. Only for checks that depend on the check `configuration`."""
+        if self.config is None:
+            raise LookupError("there is no configuration")
+        return self.config.service
 
     # Facts. The comment of each one begins with the name of the check that returns it.
     local: "LocalConfig | None" = None  # configuration; --bundle sets it even without [service]

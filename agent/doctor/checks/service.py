@@ -112,7 +112,7 @@ def _grant_outcome(error: ServiceError | None) -> Outcome:
 
 
 def location(context: Context) -> Outcome:
-    configured_location = context.config.service.location_id if context.config else ""
+    configured_location = context.service.location_id
     error = context.challenge_result.error if context.challenge_result else None
     if isinstance(error, Refused):
         is_unknown_location = error.status == NOT_FOUND and error.code is None
@@ -164,15 +164,13 @@ def _not_enrolled(current: EnrollmentRecord | None) -> Outcome:
 
 
 def _challenge(context: Context) -> ServiceCall:
-    location_id = context.config.service.location_id if context.config else ""
-
     async def request_challenge(client: ServiceClient) -> None:
         await client.challenge(
             ChallengeRequest(
                 instance_id=uuid.uuid4(),
                 public_key=_throwaway_key(),
                 platform=service_platform(),
-                location_id=location_id,
+                location_id=context.service.location_id,
                 legacy_install_id="doctor",
                 app_version=__version__,
                 capabilities=(),
@@ -190,9 +188,7 @@ def _throwaway_key() -> str:
 
 
 def _call_service(context: Context, service_call: ServiceCall) -> CallResult:
-    if context.config is None:
-        raise LookupError("there is no configuration")
-    settings = context.config.service.model_copy(update={"request_timeout_seconds": CALL_TIMEOUT_S})
+    settings = context.service.model_copy(update={"request_timeout_seconds": CALL_TIMEOUT_S})
 
     async def call_and_close() -> EnrollmentRecord | None:
         client = ServiceClient(settings, ApiKeySource(None, context.api_key), SystemClock())
