@@ -8,8 +8,9 @@ be resolved, because the device cannot enroll without the service.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
+from agent.errors import UnavailableCause
 from agent.wire.base import Model
 
 Severity = Literal["warning", "error"]
@@ -169,10 +170,7 @@ _WARNINGS: Final = {
 }
 """Titles and fixes of the warnings, by code."""
 
-_UNAVAILABLE: Final = (
-    "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
-    "redirect", "captive-portal", "server-error", "bad-reply", "throttled",
-)  # fmt: skip
+_UNAVAILABLE: Final[tuple[str, ...]] = get_args(UnavailableCause)
 """Conditions under which the service gives no usable answer."""
 
 _DEPENDS_ON: Final[Mapping[str, tuple[str, ...]]] = {

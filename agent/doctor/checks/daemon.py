@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, get_args
 
 from agent import __version__
 from agent.adapters.storage.record import read_record
@@ -16,7 +16,7 @@ from agent.doctor.context import Context
 from agent.doctor.processes import describe_processes, other_agents
 from agent.doctor.public_status import combine_status, describe
 from agent.doctor.service_unit import UnitFacts, read_unit
-from agent.errors import StateError
+from agent.errors import StateError, UnavailableCause
 from agent.presentation.connectivity.sentences import (
     connection_sentence,
     is_empty,
@@ -37,10 +37,8 @@ CONNECTION_CHECKS: Final = (
 
 COVERED_CONDITIONS: Final = frozenset(
     {
-        "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
-        "redirect", "captive-portal", "server-error", "bad-reply", "throttled",
-        "credential-refused", "not-enrolled", "revoked", "clock-skew",
-        "state-failing", "reports-waiting",
+        *get_args(UnavailableCause), "credential-refused", "not-enrolled", "revoked",
+        "clock-skew", "state-failing", "reports-waiting",
     }
 )  # fmt: skip
 """Conditions of the daemon (rules.health) that other checks cover."""
