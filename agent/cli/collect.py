@@ -218,13 +218,11 @@ def _interrupt(interruption: asyncio.Event, task: asyncio.Task[ReportPayload] | 
 def _identity(config: LocalConfig, state: StateDirectory) -> Identity:
     """Return the machine's identity. Parts that cannot be read are "unenrolled"."""
     record = DeviceRecordFile(state).peek()
-    binding = None if record is None or record.binding is None else record.binding.record
-    install_id = config.device.legacy_install_id
-    return identity_of(
-        organization_id=None if binding is None else binding.organization_id,
-        location_id=None if binding is None else binding.location_id,
-        install_id=install_id or (None if record is None else record.legacy_install_id),
-    )
+    configured_id = config.device.legacy_install_id
+    if record is None:
+        return identity_of(None, configured_id)
+    binding = None if record.binding is None else record.binding.record
+    return identity_of(binding, configured_id or record.legacy_install_id)
 
 
 def _print_line(progress: Progress) -> None:
