@@ -73,8 +73,8 @@ class Context:
     daemon: "DaemonStatus | None" = None  # daemon
     network_facts: "NetworkFacts | None" = None  # collector
     route: Route | None = None  # route
-    current_result: CallResult | None = None  # captive-portal
-    challenge_result: CallResult | None = None  # write-grant
+    current_result: CallResult = CallResult()  # captive-portal
+    challenge_result: CallResult = CallResult()  # write-grant
     contact_age_s: float | None = None  # daemon; since the last successful call
     unit: "UnitFacts | None" = None  # boot
 

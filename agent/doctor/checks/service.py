@@ -58,7 +58,7 @@ def captive_portal(context: Context) -> Outcome:
 
 
 def service(context: Context) -> Outcome:
-    error = context.current_result.error if context.current_result else None
+    error = context.current_result.error
     if isinstance(error, ServiceUnavailable):
         condition = CONDITIONS[error.cause]
         make_outcome = fail if condition.severity == "error" else warn
@@ -69,7 +69,7 @@ def service(context: Context) -> Outcome:
 
 
 def credential(context: Context) -> Outcome:
-    error = context.current_result.error if context.current_result else None
+    error = context.current_result.error
     if isinstance(error, CredentialRefused):
         return fail(str(error), _KEY_FIX)
     if isinstance(error, Refused):
@@ -113,7 +113,7 @@ def _grant_outcome(error: ServiceError | None) -> Outcome:
 
 def location(context: Context) -> Outcome:
     configured_location = context.service.location_id
-    error = context.challenge_result.error if context.challenge_result else None
+    error = context.challenge_result.error
     if isinstance(error, Refused):
         is_unknown_location = error.status == NOT_FOUND and error.code is None
         if _is_about_location(error) or is_unknown_location:
@@ -134,9 +134,8 @@ def location(context: Context) -> Outcome:
 def binding(context: Context) -> Outcome:
     """Check that the binding of this device still exists at the service."""
     record, result = context.record, context.current_result
-    if result is None or result.error is not None:
-        reason = result.error if result else "it was not called"
-        return skipped(f"the service gave no usable answer: {reason}")
+    if result.error is not None:
+        return skipped(f"the service gave no usable answer: {result.error}")
     if record is None or record.binding is None:
         return _not_enrolled(result.current)
     bound_record = record.binding.record
