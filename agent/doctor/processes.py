@@ -21,15 +21,13 @@ def other_agents(holder: int | None) -> tuple[int, ...] | None:
 
     excluded_pids = {holder, os.getpid(), os.getppid()}
     try:
-        processes = [
-            (process.pid, process.info["cmdline"]) for process in psutil.process_iter(["cmdline"])
-        ]
+        return tuple(
+            process.pid
+            for process in psutil.process_iter(["cmdline"])
+            if process.pid not in excluded_pids and is_agent(tuple(process.info["cmdline"] or ()))
+        )
     except (psutil.Error, OSError):
         return None
-    other_processes = (
-        (pid, tuple(words or ())) for pid, words in processes if pid not in excluded_pids
-    )
-    return tuple(pid for pid, words in other_processes if is_agent(words))
 
 
 def describe_processes(pids: Sequence[int]) -> str:
