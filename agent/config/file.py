@@ -55,17 +55,14 @@ class LoadedConfig(Generic[ConfigModel]):
 
 @dataclass(frozen=True, slots=True)
 class _RawConfig:
-    """The content of file and variables before validation."""
+    """The content of file and variables before validation. ``name`` is the file's name."""
 
     tree: dict[str, Any]
+    name: str
     path: Path | None
     text: str
     origins: Mapping[str, str]
     environment: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        return str(self.path) if self.path else "environment"
 
     def problems(self, issues: Iterable[Issue]) -> tuple[str, ...]:
         """Return a line for each issue."""
@@ -146,7 +143,7 @@ def _read_raw(path: Path | None, environment: Mapping[str, str]) -> _RawConfig:
             raise ConfigError((f"{variable}: [{section}] cannot be set by the environment",))
         values[key] = value
         origins[f"{section}.{key}"] = variable
-    return _RawConfig(tree, source, text, origins, environment)
+    return _RawConfig(tree, name, source, text, origins, environment)
 
 
 def guessed_state_dir(path: Path | None = None) -> Path:
