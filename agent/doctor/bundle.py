@@ -85,16 +85,15 @@ def write_bundle(
         AgentError: The bundle cannot be written.
     """
     redactor = Redactor(_secrets(context))
-    content, names = io.BytesIO(), []
+    members = chain(
+        ((name, redactor.redact(text)) for name, text in texts.items()),
+        _members(context, doctor, redactor),
+        *(_fresh_members(report, redactor) for report in reports),
+    )
+    content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        members = chain(
-            ((name, redactor.redact(text)) for name, text in texts.items()),
-            _members(context, doctor, redactor),
-            *(_fresh_members(report, redactor) for report in reports),
-        )
         for name, text in members:
             archive.writestr(name, text)
-            names.append(name)
     try:
         if write is None:
             replace_file(path, content.getvalue())
@@ -102,7 +101,7 @@ def write_bundle(
             write(content.getvalue())
     except OSError as error:
         raise AgentError(f"{path} cannot be written: {error.strerror}") from None
-    return tuple(names)
+    return tuple(archive.namelist())
 
 
 def _members(context: Context, doctor: dict[str, Any], redactor: Redactor) -> Iterator[Member]:
