@@ -2,8 +2,6 @@
 
 import argparse
 import asyncio
-import contextlib
-from collections.abc import Iterator
 from typing import Final
 
 from agent.adapters.accounts.privileges import step_down
@@ -56,7 +54,9 @@ def run(options: argparse.Namespace) -> int:
     state = StateDirectory(loaded.state_dir)
     require_visible(state.path)
     step_down(state.path)
-    with _locked(state):
+    state.prepare()
+    _require_no_daemon(state)
+    with state.lock():
         try:
             enrollment, is_new = asyncio.run(_bind(config, api_key, state, force=options.force))
         except ServiceError as error:
@@ -101,16 +101,12 @@ def _fix(error: ServiceError, key_place: str, *, has_proxy: bool) -> str:
     )
 
 
-@contextlib.contextmanager
-def _locked(state: StateDirectory) -> Iterator[None]:
-    state.prepare()
+def _require_no_daemon(state: StateDirectory) -> None:
     if state.holder() is not None:
         raise StateError(
             "the agent is running and enrolls itself: see `venue-agent status`, or stop it to"
             " enroll manually"
         )
-    with state.lock():
-        yield
 
 
 def _show(screen: Screen, enrollment: EnrollmentRecord, *, is_new: bool) -> None:
