@@ -39,7 +39,7 @@ from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.common import Identity
 from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import Kind
-from collectors.contract import PRINTER_STEP, ApplicationJob, Facts, Field, Job, Progress
+from collectors.contract import PRINTER_STEP, ApplicationJob, Field, Job, Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +106,7 @@ async def collect_report(
     See `run_job` for ``show_progress``.
     """
     job, title = job_of(config, kind), f"{kind} report"
-    return payload_of(*await run_job(config, state, job, title, show_progress=show_progress))
+    return await run_job(config, state, job, title, show_progress=show_progress)
 
 
 async def check_printers(
@@ -118,8 +118,7 @@ async def check_printers(
     a network report, and a message if this machine has no such printer. Raises CollectorError.
     """
     job = printers_job(config, printer)
-    job_run = await run_job(config, state, job, "printers", show_progress=_no_progress)
-    payload = payload_of(*job_run)
+    payload = await run_job(config, state, job, "printers", show_progress=_no_progress)
     if not isinstance(payload, NetworkPayload):
         raise TypeError("the payload of a printers job must be a network report")
     reasons = (failure.reason for failure in payload.failures if failure.step == PRINTER_STEP)
@@ -133,8 +132,8 @@ async def run_job(
     title: str,
     *,
     show_progress: Callable[[Progress], None] | None = None,
-) -> tuple[Job, Facts, tuple[Field, ...], ReportContext]:
-    """Run a collector, and return the arguments of `payload_of`. Raises CollectorError.
+) -> ReportPayload:
+    """Run a collector, and build the payload of its facts. Raises CollectorError.
 
     Without ``show_progress``, progress bars with the ``title`` are shown. The first Ctrl-C ends the
     collection, and the report contains the facts so far. The second Ctrl-C ends the command. On
@@ -164,7 +163,7 @@ async def run_job(
         environment=describe_environment(config),
     )
     fields = _history_fields(config, state) if isinstance(job, ApplicationJob) else ()
-    return job, with_limitation(result.facts, limitation), fields, context
+    return payload_of(job, with_limitation(result.facts, limitation), fields, context)
 
 
 def _history_fields(config: LocalConfig, state: StateDirectory) -> tuple[Field, ...]:
