@@ -37,7 +37,7 @@ from agent.config.model import Config, LocalConfig
 from agent.device_setup import load_or_create_device
 from agent.errors import StateError
 from agent.rules import retry
-from agent.rules.connectivity.changes import MachineState
+from agent.rules.connectivity.events import MachineState
 from agent.rules.reports.fit import clip
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
