@@ -38,7 +38,6 @@ from agent.wire.codec import encode, encode_indented
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.common import Identity
 from agent.wire.payloads.network import NetworkPayload
-from agent.wire.vocabulary import Kind
 from collectors.contract import PRINTER_STEP, ApplicationJob, Field, Job, Progress
 
 
@@ -66,9 +65,8 @@ def run(options: argparse.Namespace) -> int:
     loaded = load(LocalConfig, options.config)
     show_progress = _print_line if options.ndjson else None
     state = StateDirectory(loaded.state_dir)
-    payload = asyncio.run(
-        collect_report(loaded.config, state, options.kind, show_progress=show_progress)
-    )
+    job = job_of(loaded.config, options.kind)
+    payload = asyncio.run(collect_report(loaded.config, state, job, show_progress=show_progress))
     if options.json:
         sys.stdout.write(encode_indented(payload) + "\n")
     elif options.ndjson:
@@ -94,21 +92,6 @@ def with_host_name(payload: ReportPayload) -> ReportPayload:
     return payload.model_copy(update={"identity": identity.model_copy(update={"install_id": name})})
 
 
-async def collect_report(
-    config: LocalConfig,
-    state: StateDirectory,
-    kind: Kind,
-    *,
-    show_progress: Callable[[Progress], None] | None = None,
-) -> ReportPayload:
-    """Collect facts and build the payload as the daemon does. Raises CollectorError.
-
-    See `run_job` for ``show_progress``.
-    """
-    job, title = job_of(config, kind), f"{kind} report"
-    return await run_job(config, state, job, title, show_progress=show_progress)
-
-
 async def check_printers(
     config: LocalConfig, state: StateDirectory, printer: str = ""
 ) -> tuple[NetworkPayload, str | None]:
@@ -118,26 +101,26 @@ async def check_printers(
     a network report, and a message if this machine has no such printer. Raises CollectorError.
     """
     job = printers_job(config, printer)
-    payload = await run_job(config, state, job, "printers", show_progress=_no_progress)
+    # No progress is shown: a check of printers takes about a second.
+    payload = await collect_report(config, state, job, show_progress=lambda _: None)
     if not isinstance(payload, NetworkPayload):
         raise TypeError("the payload of a printers job must be a network report")
     reasons = (failure.reason for failure in payload.failures if failure.step == PRINTER_STEP)
     return payload, next(reasons, None)
 
 
-async def run_job(
+async def collect_report(
     config: LocalConfig,
     state: StateDirectory,
     job: Job,
-    title: str,
     *,
     show_progress: Callable[[Progress], None] | None = None,
 ) -> ReportPayload:
-    """Run a collector, and build the payload of its facts. Raises CollectorError.
+    """Collect facts and build the payload as the daemon does. Raises CollectorError.
 
-    Without ``show_progress``, progress bars with the ``title`` are shown. The first Ctrl-C ends the
-    collection, and the report contains the facts so far. The second Ctrl-C ends the command. On
-    Windows, the first Ctrl-C already ends the command.
+    Without ``show_progress``, progress bars are shown. The first Ctrl-C ends the collection, and
+    the report contains the facts so far. The second Ctrl-C ends the command. On Windows, the first
+    Ctrl-C already ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)
@@ -152,7 +135,7 @@ async def run_job(
     else:
         from agent.presentation.progress import RunProgress  # slow to import
 
-        with RunProgress(title=title) as bars:
+        with RunProgress(title=f"{job.kind} report") as bars:
             result = await CollectorProcess().collect(
                 job, lambda p: bars.update(p.step, p.done, p.total), interruption
             )
@@ -176,10 +159,6 @@ def _history_fields(config: LocalConfig, state: StateDirectory) -> tuple[Field, 
     if history.since == now:
         return tuple(missing_history_fields("the daemon has not recorded anything yet"))
     return tuple(history_fields(history, now))
-
-
-def _no_progress(_: Progress) -> None:
-    """Show no progress: a check of printers takes about a second."""
 
 
 def show_report(payload: ReportPayload) -> None:
