@@ -209,8 +209,7 @@ def _advice(resolved: ResolvedState, config: Path | None) -> Iterator[str]:
     correct the configuration.
     """
     # These imports are only needed if no agent runs.
-    from agent.doctor.processes import describe_processes, other_agents
-    from agent.doctor.service_unit import read_unit
+    from agent.doctor.public_status import describe_processes, other_agents, read_unit
 
     if resolved.guessed_because is not None and (others := other_agents(None)):
         processes = describe_processes(others)

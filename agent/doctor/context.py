@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent.adapters.storage.state import StateDirectory
     from agent.adapters.storage.status_file import DaemonStatus
     from agent.config.model import Config, LocalConfig, Service
-    from agent.doctor.service_unit import UnitFacts, UnitReader
+    from agent.doctor.public_status import UnitFacts, UnitReader
     from agent.errors import ServiceError
     from agent.wire.device_operations import EnrollmentRecord
     from collectors.contract import NetworkFacts
@@ -44,7 +44,7 @@ class Context:
     config_path: Path | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     unit_reader: "UnitReader | None" = None
-    """Returns the state of the agent's service. None means `service_unit.read_unit`."""
+    """Returns the state of the agent's service. None means `public_status.read_unit`."""
     config_text: str | None = field(default=None, repr=False)
     log_text: str | None = field(default=None, repr=False)
     """``config_text`` and ``log_text`` are for the bundle. They are read before root drops its

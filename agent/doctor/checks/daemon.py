@@ -13,9 +13,14 @@ from agent.adapters.upgrade.record import read_upgrade
 from agent.config.rights import how_to_start, with_sudo
 from agent.doctor.check import Outcome, fail, fail_by, ok, skipped, warn
 from agent.doctor.context import Context
-from agent.doctor.processes import describe_processes, other_agents
-from agent.doctor.public_status import combine_status, describe
-from agent.doctor.service_unit import UnitFacts, read_unit
+from agent.doctor.public_status import (
+    UnitFacts,
+    combine_status,
+    describe,
+    describe_processes,
+    other_agents,
+    read_unit,
+)
 from agent.errors import StateError, UnavailableCause
 from agent.presentation.connectivity.sentences import (
     connection_sentence,

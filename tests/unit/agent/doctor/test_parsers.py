@@ -26,8 +26,7 @@ from agent.doctor.checks.application import check_cups, request_browser
 from agent.doctor.checks.connection import STRICT_ERRORS, compare_clocks, untrusted_outcome
 from agent.doctor.checks.network import parse_unanswered_arp
 from agent.doctor.probe import ProxyRefused, open_tunnel, request, request_date
-from agent.doctor.processes import is_agent, other_agents
-from agent.doctor.service_unit import UnitFacts, parse_systemctl
+from agent.doctor.public_status import UnitFacts, is_agent, other_agents, parse_systemctl
 from agent.rules.route import Proxy, Route
 from tests.fakes.tls_front import Authority, make_authority, server_context
 from tests.paths import FIXTURES

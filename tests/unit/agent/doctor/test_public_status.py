@@ -6,11 +6,9 @@ import pytest
 
 from agent.doctor.check import Check, CheckResult, Outcome, fail, ok, unseen
 from agent.doctor.context import Context
-from agent.doctor.processes import is_agent
-from agent.doctor.public_status import combine_status, describe
+from agent.doctor.public_status import UnitFacts, combine_status, describe, is_agent
 from agent.doctor.root_causes import all_visible, any_failed
 from agent.doctor.runner import run_checks
-from agent.doctor.service_unit import UnitFacts
 
 STOPPED = UnitFacts(manager="systemd", is_installed=True, starts_at_boot=True)
 RUNNING = replace(STOPPED, activity="running", pid=7)
