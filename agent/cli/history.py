@@ -4,8 +4,9 @@ import argparse
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -76,8 +77,7 @@ def _list(options: argparse.Namespace) -> int:
     if options.json:
         print_json([asdict(row) for row in rows[:limit]])
     elif rows:
-        headlines = headlines_of(resolved.state, rows[:limit])
-        _show(Screen(), rows[:limit], headlines, has_more=len(rows) > limit)
+        _show(Screen(), resolved.state, rows, limit)
     else:
         sys.stdout.write("no requests yet\n")
     return 0
@@ -167,19 +167,13 @@ def headlines_of(state: StateDirectory, rows: Sequence[HistoryRow]) -> dict[str,
     return headlines
 
 
-def _show(
-    screen: Screen,
-    rows: tuple[HistoryRow, ...],
-    headlines: Mapping[str, tuple[str, Style]],
-    *,
-    has_more: bool,
-) -> None:
-    screen.table(
-        ("when (UTC)", "kind", "result", "report or reason"),
-        [line for row in rows for line in _lines_of(row, headlines.get(row.report_id or ""))],
-    )
-    if has_more:
-        screen.line((f"there are older rows: see --limit (now {len(rows)})", "quiet"))
+def _show(screen: Screen, state: StateDirectory, rows: Sequence[HistoryRow], limit: int) -> None:
+    """Print at most ``limit`` rows."""
+    headlines = headlines_of(state, rows[:limit])
+    lines = [_lines_of(row, headlines.get(row.report_id or "")) for row in rows[:limit]]
+    screen.table(("when (UTC)", "kind", "result", "report or reason"), chain(*lines))
+    if len(rows) > limit:
+        screen.line((f"there are older rows: see --limit (now {limit})", "quiet"))
 
 
 def _lines_of(
