@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
             screen.paragraph(
                 "→ to search the network for the printer: `venue-agent collect network`"
             )
-    return HEALTHY if views and all(view.is_healthy for view in views) else UNHEALTHY
+    return HEALTHY if {view.verdict for view in views} == {"reachable"} else UNHEALTHY
 
 
 def _is_missing(printer: Printer, payload: NetworkPayload) -> bool:

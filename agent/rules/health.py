@@ -20,7 +20,6 @@ Severity = Literal["warning", "error"]
 class Condition:
     """A condition, and the codes of the conditions that explain it."""
 
-    code: str
     severity: Severity
     title: str
     fix: str
@@ -187,7 +186,7 @@ def _conditions(
     severity: Severity, table: Mapping[str, tuple[str, str]]
 ) -> Iterator[tuple[str, Condition]]:
     for code, (title, fix) in table.items():
-        yield code, Condition(code, severity, title, fix, _DEPENDS_ON.get(code, ()))
+        yield code, Condition(severity, title, fix, _DEPENDS_ON.get(code, ()))
 
 
 CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType(
