@@ -138,18 +138,16 @@ def binding(context: Context) -> Outcome:
         return skipped(f"the service gave no usable answer: {result.error}")
     if record is None or record.binding is None:
         return _not_enrolled(result.current)
-    bound_record = record.binding.record
-    verdict = compare_bindings(
-        result.current, instance_id=bound_record.instance_id, binding_id=bound_record.binding_id
-    )
+    binding_id = record.binding.record.binding_id
+    verdict = compare_bindings(result.current, record.binding.record)
     if verdict is BindingVerdict.KEEP:
-        return ok(f"{bound_record.binding_id}")
+        return ok(f"{binding_id}")
     if verdict is BindingVerdict.ADOPT:
         return warn(
             "the service has a new binding for this device", "restart the agent to adopt it"
         )
     if verdict is BindingVerdict.SHARED:
-        return ok(f"{bound_record.binding_id}; the API key serves other devices as well")
+        return ok(f"{binding_id}; the API key serves other devices as well")
     return fail("the service has revoked this device", CONDITIONS["revoked"].fix)
 
 

@@ -34,7 +34,7 @@ def record(instance: UUID, binding: UUID) -> EnrollmentRecord:
 def test_the_reply_to_current_determines_the_verdict_on_the_binding(
     current: EnrollmentRecord | None, verdict: BindingVerdict
 ) -> None:
-    assert compare_bindings(current, instance_id=OWN_ID, binding_id=OWN_ID) is verdict
+    assert compare_bindings(current, record(OWN_ID, OWN_ID)) is verdict
 
 
 def problem(code: str) -> Problem:
