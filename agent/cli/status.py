@@ -67,8 +67,7 @@ def show_status(screen: Screen, resolved: ResolvedState, config: Path | None) ->
         screen.line(("starting", "warn"))
         screen.paragraph(f"process {snapshot.pid} has not written its status yet")
     else:
-        facts = _facts(snapshot.status, _connection(resolved.state))
-        _show(screen, snapshot.status, facts, snapshot.verdict)
+        _show(screen, snapshot.status, _connection(resolved.state), snapshot.verdict)
         for number, line in enumerate(_recent_request_lines(resolved.state)):
             screen.fact("" if number else "requests", line)
     return snapshot.verdict
@@ -239,7 +238,7 @@ def _connection(state: StateDirectory) -> str:
     return "" if is_empty(history, now) else redact(connection_sentence(history, now))
 
 
-def _show(screen: Screen, status: DaemonStatus, facts: list[tuple[str, str]], verdict: int) -> None:
+def _show(screen: Screen, status: DaemonStatus, connection: str, verdict: int) -> None:
     count = len(status.problems)
     headline: tuple[str, Style] = ("healthy", "good")
     if verdict != HEALTHY:
@@ -249,7 +248,7 @@ def _show(screen: Screen, status: DaemonStatus, facts: list[tuple[str, str]], ve
     for problem in status.problems:
         _show_problem(screen, problem)
     screen.blank()
-    for name, value in facts:
+    for name, value in _facts(status, connection):
         screen.fact(name, value)
 
 
@@ -261,27 +260,24 @@ def _show_problem(screen: Screen, problem: Problem) -> None:
     screen.paragraph(f"→ {problem.fix}", indent="  ")
 
 
-def _facts(status: DaemonStatus, connection: str) -> list[tuple[str, str]]:
+def _facts(status: DaemonStatus, connection: str) -> Iterator[tuple[str, str]]:
     binding = status.binding
-    binding_facts: list[tuple[str, str]] = []
-    if binding is not None:
+    if binding is None:
+        yield "service", "not enrolled"
+    else:
         revoked = " (revoked)" if status.is_revoked else ""
-        binding_facts = [
-            ("location", f"{binding.location_id} of {binding.organization_id}"),
-            ("device", binding.instance_id),
-            ("binding", f"{binding.binding_id}{revoked}"),
-        ]
-    return [
-        ("service", "not enrolled" if binding is None else binding.base_url),
-        *binding_facts,
-        ("heartbeat", ago(status.last_heartbeat_at)),
-        *([("connection", connection)] if connection else []),
-        ("commands", _commands(status)),
-        ("last reply", ago(status.last_contact_at)),
-        ("doing", status.activity if status.phase == "running" else status.phase),
-        ("outbox", _outbox(status)),
-        ("config", status.config_path or "the environment alone"),
-    ]
+        yield "service", binding.base_url
+        yield "location", f"{binding.location_id} of {binding.organization_id}"
+        yield "device", binding.instance_id
+        yield "binding", f"{binding.binding_id}{revoked}"
+    yield "heartbeat", ago(status.last_heartbeat_at)
+    if connection:
+        yield "connection", connection
+    yield "commands", _commands(status)
+    yield "last reply", ago(status.last_contact_at)
+    yield "doing", status.activity if status.phase == "running" else status.phase
+    yield "outbox", _outbox(status)
+    yield "config", status.config_path or "the environment alone"
 
 
 def _commands(status: DaemonStatus) -> str:
