@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         show_report(with_host_name(payload))
     if options.html is not None:
-        write_page(options.html, with_host_name(payload))
+        write_page(options.html, with_host_name(payload), options.html.write_bytes)
     return 0
 
 
@@ -170,18 +170,15 @@ def show_report(payload: ReportPayload) -> None:
     Console(highlight=False).print(report_view(payload, with_config))
 
 
-def write_page(
-    path: Path, payload: ReportPayload, write: Callable[[bytes], object] | None = None
-) -> None:
+def write_page(path: Path, payload: ReportPayload, write: Callable[[bytes], object]) -> None:
     """Write the report as a page. Raises AgentError.
 
-    ``write`` is a function that writes the content, for a process without the rights to write to
-    ``path``.
+    ``write`` is a function that writes the content to ``path``.
     """
     from agent.presentation.page.html import report_page  # slow to import
 
     try:
-        (write or path.write_bytes)(report_page(payload).encode())
+        write(report_page(payload).encode())
     except OSError as error:
         raise AgentError(f"{path} cannot be written: {error.strerror}") from None
     sys.stderr.write(f"written to {path}\n")

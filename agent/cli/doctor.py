@@ -52,22 +52,23 @@ def run(options: argparse.Namespace) -> int:
     checks, otherwise 0.
     """
     if options.bundle is None:
-        return _examine(options)
+        return _examine(options, None)
     # The bundle is written with the rights of the user who runs doctor.
     with writer_of(options.bundle) as write:
         return _examine(options, write)
 
 
-def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None = None) -> int:
+def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None) -> int:
+    """Run the checks. ``write`` writes the bundle; None if there is none."""
     context = Context(config_path=options.config)
     start_s = time.monotonic()
-    known_results = _check_before_step_down(context, for_bundle=options.bundle is not None)
+    known_results = _check_before_step_down(context, for_bundle=write is not None)
     remaining_s = TOTAL_S - (time.monotonic() - start_s)
     results = run_checks(CHECKS, context, total_s=remaining_s, known_results=known_results)
     duration_s = time.monotonic() - start_s
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     document = document_of(results, made_at=made_at, duration_s=duration_s)
-    if options.bundle is not None:
+    if write is not None:
         from agent.cli.terminal.support_bundle import new_case_id
 
         document["caseId"] = new_case_id()
@@ -78,7 +79,7 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
         if not all_visible(results):
             advice = with_config(how_to_run_as_root("doctor"))
             sys.stdout.write(f"to see what is not visible to you: {advice}\n")
-    if options.bundle is not None:
+    if write is not None:
         from agent.cli.terminal.support_bundle import make_bundle
 
         make_bundle(options.bundle, context, results, document, write, with_reports=options.collect)

@@ -43,7 +43,7 @@ def make_bundle(
     context: Context,
     results: Sequence[CheckResult],
     document: dict[str, Any],
-    write: Callable[[bytes], None] | None,
+    write: Callable[[bytes], None],
     *,
     with_reports: bool,
 ) -> None:
