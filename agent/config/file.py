@@ -118,11 +118,9 @@ def review(
     return raw.problems(issues)
 
 
-def place_of(
-    key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
-) -> str | None:
+def place_of(key: str, path: Path | None) -> str | None:
     """Return where ``section.key`` is set: a variable or file:line:column. None if it is unset."""
-    raw = _read_raw(path, environment)
+    raw = _read_raw(path, os.environ)
     return raw.source().place_of(tuple(key.split(".")))[1] if key in raw.origins else None
 
 
