@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, partial
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -36,7 +37,7 @@ from agent.config.model import Config, LocalConfig
 from agent.device_setup import load_or_create_device
 from agent.errors import StateError
 from agent.rules import retry
-from agent.rules.connectivity.changes import MachineState
+from agent.rules.connectivity.events import MachineState
 from agent.rules.reports.fit import clip
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
@@ -82,6 +83,8 @@ class Runtime:
     started_at: datetime
     foreground: bool
     """Whether the daemon runs on a terminal. Each heartbeat reports this."""
+    config_path: Path | None = None
+    """The configuration that the user named, if any."""
     collector_command: Callable[[str], Sequence[str]] | None = None
     """Returns the command line of the collector for a kind. None means the default command."""
     kept_key: ApiKeySource | None = None

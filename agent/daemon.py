@@ -109,6 +109,7 @@ async def run(
         rng=SystemRandom(),
         started_at=clock.now(),
         foreground=foreground,
+        config_path=path,
         collector_command=collector_command,
         kept_key=kept_key,
     )
@@ -116,7 +117,7 @@ async def run(
         log.info("venue-agent %s, state in %s", __version__, state.path)
         next_config: LoadedConfig[Config] | None = loaded
         while next_config is not None:
-            next_config = await _run_once(next_config, path, runtime, signals)
+            next_config = await _run_once(next_config, runtime, signals)
     log.info("stopped")
 
 
@@ -139,10 +140,7 @@ def _drop_root(state: StateDirectory, loaded: LoadedConfig[Config]) -> ApiKeySou
 
 
 async def _wait_for_signal(
-    loaded: LoadedConfig[Config],
-    path: Path | None,
-    runtime: Runtime,
-    signals: asyncio.Queue[Signal],
+    loaded: LoadedConfig[Config], runtime: Runtime, signals: asyncio.Queue[Signal]
 ) -> LoadedConfig[Config] | None:
     """Wait for a signal to reload or stop. Return the new configuration, or None to stop.
 
@@ -157,17 +155,15 @@ async def _wait_for_signal(
             return None
         # sd_notify(3) requires CLOCK_MONOTONIC, but SystemClock uses CLOCK_BOOTTIME on Linux.
         notifier.reloading(time.monotonic_ns() // 1000)
-        if (new := _reload(loaded, path, runtime)) is not None:
+        if (new := _reload(loaded, runtime)) is not None:
             return new
         notifier.ready()
 
 
-def _reload(
-    loaded: LoadedConfig[Config], path: Path | None, runtime: Runtime
-) -> LoadedConfig[Config] | None:
+def _reload(loaded: LoadedConfig[Config], runtime: Runtime) -> LoadedConfig[Config] | None:
     """Read the configuration again. Return it, or None if it is invalid."""
     try:
-        new = load_for_daemon(path, runtime.kept_key)
+        new = load_for_daemon(runtime.config_path, runtime.kept_key)
     except ConfigError as error:
         for problem in error.problems:
             log.error("not reloaded: %s", problem)
@@ -184,10 +180,7 @@ def _reload(
 
 
 async def _run_once(
-    loaded: LoadedConfig[Config],
-    path: Path | None,
-    runtime: Runtime,
-    signals: asyncio.Queue[Signal],
+    loaded: LoadedConfig[Config], runtime: Runtime, signals: asyncio.Queue[Signal]
 ) -> LoadedConfig[Config] | None:
     """Run the loops until a signal. Return the new configuration, or None to stop the daemon."""
     app = App(loaded, runtime)
@@ -201,7 +194,7 @@ async def _run_once(
         watchdog = asyncio.create_task(_feed_the_watchdog(runtime.notifier), name="watchdog")
         runtime.notifier.ready()
         signal_task = asyncio.create_task(
-            _wait_for_signal(loaded, path, runtime, signals), name="signals"
+            _wait_for_signal(loaded, runtime, signals), name="signals"
         )
         try:
             next_config = await _wait_for_signal_or_failure(signal_task, loops)

@@ -2,14 +2,12 @@
 
 import argparse
 import asyncio
-import json
-import sys
 
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.collect import check_printers
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_and_json_options
 from agent.cli.terminal.printer_view import printer_views, show_printers
-from agent.cli.terminal.screen import Screen
+from agent.cli.terminal.screen import Screen, print_json
 from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.errors import AgentError
@@ -26,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PRINTER",
         help="id, name or address of a print queue, or of a printer in the configuration",
     )
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     views = printer_views(payload.printers or ())
     if options.json:
         document = {"printers": [to_plain(printer) for printer in payload.printers or ()]}
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
     else:
         screen = Screen()
         show_printers(screen, payload)
@@ -51,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
             screen.paragraph(
                 "→ to search the network for the printer: `venue-agent collect network`"
             )
-    return HEALTHY if views and all(view.is_healthy for view in views) else UNHEALTHY
+    return HEALTHY if {view.verdict for view in views} == {"reachable"} else UNHEALTHY
 
 
 def _is_missing(printer: Printer, payload: NetworkPayload) -> bool:

@@ -38,8 +38,7 @@ from agent.wire.codec import encode, encode_indented
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.common import Identity
 from agent.wire.payloads.network import NetworkPayload
-from agent.wire.vocabulary import Kind
-from collectors.contract import PRINTER_STEP, ApplicationJob, Facts, Field, Job, Progress
+from collectors.contract import PRINTER_STEP, ApplicationJob, Field, Job, Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,9 +65,8 @@ def run(options: argparse.Namespace) -> int:
     loaded = load(LocalConfig, options.config)
     show_progress = _print_line if options.ndjson else None
     state = StateDirectory(loaded.state_dir)
-    payload = asyncio.run(
-        collect_report(loaded.config, state, options.kind, show_progress=show_progress)
-    )
+    job = job_of(loaded.config, options.kind)
+    payload = asyncio.run(collect_report(loaded.config, state, job, show_progress=show_progress))
     if options.json:
         sys.stdout.write(encode_indented(payload) + "\n")
     elif options.ndjson:
@@ -76,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         show_report(with_host_name(payload))
     if options.html is not None:
-        write_page(options.html, with_host_name(payload))
+        write_page(options.html, with_host_name(payload), options.html.write_bytes)
     return 0
 
 
@@ -94,21 +92,6 @@ def with_host_name(payload: ReportPayload) -> ReportPayload:
     return payload.model_copy(update={"identity": identity.model_copy(update={"install_id": name})})
 
 
-async def collect_report(
-    config: LocalConfig,
-    state: StateDirectory,
-    kind: Kind,
-    *,
-    show_progress: Callable[[Progress], None] | None = None,
-) -> ReportPayload:
-    """Collect facts and build the payload as the daemon does. Raises CollectorError.
-
-    See `run_job` for ``show_progress``.
-    """
-    job, title = job_of(config, kind), f"{kind} report"
-    return payload_of(*await run_job(config, state, job, title, show_progress=show_progress))
-
-
 async def check_printers(
     config: LocalConfig, state: StateDirectory, printer: str = ""
 ) -> tuple[NetworkPayload, str | None]:
@@ -118,27 +101,26 @@ async def check_printers(
     a network report, and a message if this machine has no such printer. Raises CollectorError.
     """
     job = printers_job(config, printer)
-    job_run = await run_job(config, state, job, "printers", show_progress=_no_progress)
-    payload = payload_of(*job_run)
+    # No progress is shown: a check of printers takes about a second.
+    payload = await collect_report(config, state, job, show_progress=lambda _: None)
     if not isinstance(payload, NetworkPayload):
         raise TypeError("the payload of a printers job must be a network report")
     reasons = (failure.reason for failure in payload.failures if failure.step == PRINTER_STEP)
     return payload, next(reasons, None)
 
 
-async def run_job(
+async def collect_report(
     config: LocalConfig,
     state: StateDirectory,
     job: Job,
-    title: str,
     *,
     show_progress: Callable[[Progress], None] | None = None,
-) -> tuple[Job, Facts, tuple[Field, ...], ReportContext]:
-    """Run a collector, and return the arguments of `payload_of`. Raises CollectorError.
+) -> ReportPayload:
+    """Collect facts and build the payload as the daemon does. Raises CollectorError.
 
-    Without ``show_progress``, progress bars with the ``title`` are shown. The first Ctrl-C ends the
-    collection, and the report contains the facts so far. The second Ctrl-C ends the command. On
-    Windows, the first Ctrl-C already ends the command.
+    Without ``show_progress``, progress bars are shown. The first Ctrl-C ends the collection, and
+    the report contains the facts so far. The second Ctrl-C ends the command. On Windows, the first
+    Ctrl-C already ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)
@@ -153,7 +135,7 @@ async def run_job(
     else:
         from agent.presentation.progress import RunProgress  # slow to import
 
-        with RunProgress(title=title) as bars:
+        with RunProgress(title=f"{job.kind} report") as bars:
             result = await CollectorProcess().collect(
                 job, lambda p: bars.update(p.step, p.done, p.total), interruption
             )
@@ -164,7 +146,7 @@ async def run_job(
         environment=describe_environment(config),
     )
     fields = _history_fields(config, state) if isinstance(job, ApplicationJob) else ()
-    return job, with_limitation(result.facts, limitation), fields, context
+    return payload_of(job, with_limitation(result.facts, limitation), fields, context)
 
 
 def _history_fields(config: LocalConfig, state: StateDirectory) -> tuple[Field, ...]:
@@ -179,10 +161,6 @@ def _history_fields(config: LocalConfig, state: StateDirectory) -> tuple[Field, 
     return tuple(history_fields(history, now))
 
 
-def _no_progress(_: Progress) -> None:
-    """Show no progress: a check of printers takes about a second."""
-
-
 def show_report(payload: ReportPayload) -> None:
     """Print a report on the terminal."""
     from rich.console import Console  # slow to import, like all modules that show reports
@@ -192,18 +170,15 @@ def show_report(payload: ReportPayload) -> None:
     Console(highlight=False).print(report_view(payload, with_config))
 
 
-def write_page(
-    path: Path, payload: ReportPayload, write: Callable[[bytes], object] | None = None
-) -> None:
+def write_page(path: Path, payload: ReportPayload, write: Callable[[bytes], object]) -> None:
     """Write the report as a page. Raises AgentError.
 
-    ``write`` is a function that writes the content, for a process without the rights to write to
-    ``path``.
+    ``write`` is a function that writes the content to ``path``.
     """
     from agent.presentation.page.html import report_page  # slow to import
 
     try:
-        (write or path.write_bytes)(report_page(payload).encode())
+        write(report_page(payload).encode())
     except OSError as error:
         raise AgentError(f"{path} cannot be written: {error.strerror}") from None
     sys.stderr.write(f"written to {path}\n")
@@ -218,13 +193,11 @@ def _interrupt(interruption: asyncio.Event, task: asyncio.Task[ReportPayload] | 
 def _identity(config: LocalConfig, state: StateDirectory) -> Identity:
     """Return the machine's identity. Parts that cannot be read are "unenrolled"."""
     record = DeviceRecordFile(state).peek()
-    binding = None if record is None or record.binding is None else record.binding.record
-    install_id = config.device.legacy_install_id
-    return identity_of(
-        organization_id=None if binding is None else binding.organization_id,
-        location_id=None if binding is None else binding.location_id,
-        install_id=install_id or (None if record is None else record.legacy_install_id),
-    )
+    configured_id = config.device.legacy_install_id
+    if record is None:
+        return identity_of(None, configured_id)
+    binding = None if record.binding is None else record.binding.record
+    return identity_of(binding, configured_id or record.legacy_install_id)
 
 
 def _print_line(progress: Progress) -> None:

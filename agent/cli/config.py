@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import getproxies
 
-from agent.cli.terminal.options import add_config_option, add_json_option
-from agent.cli.terminal.screen import Screen, Style
+from agent.cli.terminal.options import add_config_and_json_options
+from agent.cli.terminal.screen import Screen, Style, print_json
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import ENVIRONMENT_PREFIX, LoadedConfig, load, place_of, review
 from agent.config.model import Config, LocalConfig, Section, Service
@@ -51,13 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, summary in ACTIONS.items():
         action = actions.add_parser(name, help=summary, description=summary)
         if name in {"check", "show"}:
-            add_config_option(action)
-            add_json_option(action)
+            add_config_and_json_options(action)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.action == "schema":
-        sys.stdout.write(json.dumps(schema(), indent=2) + "\n")
+        print_json(schema())
     elif options.action == "example":
         from agent.config.example import example
 
@@ -92,10 +91,10 @@ def _check(options: argparse.Namespace) -> int:
             raise
         is_visible = not isinstance(error, ConfigNotVisible)
         document = {"ok": False if is_visible else None, "problems": error.problems}
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
         return 2 if is_visible else 3
     if options.json:
-        sys.stdout.write(json.dumps({"ok": True, "problems": []}, indent=2) + "\n")
+        print_json({"ok": True, "problems": []})
     else:
         sys.stdout.write(f"{source or 'environment'}: ok\n")
     return 0
@@ -177,7 +176,7 @@ def _show(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> None:
             f"{v.section}.{v.key}" if v.key else v.section: {"value": v.value, "from": v.origin}
             for v in values
         }
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
         return
     screen = Screen()
     # Blank headings set the widths of the columns, so that the tables of all sections are aligned.

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import json
 import os
 import sys
 import threading
@@ -13,8 +12,8 @@ from pathlib import Path
 
 from agent.adapters.accounts.privileges import step_down, writer_of
 from agent.cli.terminal.doctor_view import show
-from agent.cli.terminal.options import add_config_option, add_json_option
-from agent.cli.terminal.screen import Screen
+from agent.cli.terminal.options import add_config_and_json_options
+from agent.cli.terminal.screen import Screen, print_json
 from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.config.rights import how_to_run_as_root, with_config
@@ -30,8 +29,7 @@ HEALTHY, UNHEALTHY, NOT_VISIBLE = 0, 1, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
     parser.add_argument(
         "--bundle",
         type=Path,
@@ -54,33 +52,34 @@ def run(options: argparse.Namespace) -> int:
     checks, otherwise 0.
     """
     if options.bundle is None:
-        return _examine(options)
+        return _examine(options, None)
     # The bundle is written with the rights of the user who runs doctor.
     with writer_of(options.bundle) as write:
         return _examine(options, write)
 
 
-def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None = None) -> int:
+def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None) -> int:
+    """Run the checks. ``write`` writes the bundle; None if there is none."""
     context = Context(config_path=options.config)
     start_s = time.monotonic()
-    known_results = _check_before_step_down(context, for_bundle=options.bundle is not None)
+    known_results = _check_before_step_down(context, for_bundle=write is not None)
     remaining_s = TOTAL_S - (time.monotonic() - start_s)
     results = run_checks(CHECKS, context, total_s=remaining_s, known_results=known_results)
     duration_s = time.monotonic() - start_s
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     document = document_of(results, made_at=made_at, duration_s=duration_s)
-    if options.bundle is not None:
+    if write is not None:
         from agent.cli.terminal.support_bundle import new_case_id
 
         document["caseId"] = new_case_id()
     if options.json:
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
     else:
         show(results, duration_s, Screen(), with_skipped=options.all)
         if not all_visible(results):
             advice = with_config(how_to_run_as_root("doctor"))
             sys.stdout.write(f"to see what is not visible to you: {advice}\n")
-    if options.bundle is not None:
+    if write is not None:
         from agent.cli.terminal.support_bundle import make_bundle
 
         make_bundle(options.bundle, context, results, document, write, with_reports=options.collect)

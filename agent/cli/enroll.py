@@ -2,10 +2,6 @@
 
 import argparse
 import asyncio
-import contextlib
-import json
-import sys
-from collections.abc import Iterator
 from typing import Final
 
 from agent.adapters.accounts.privileges import step_down
@@ -16,8 +12,8 @@ from agent.adapters.service_route import service_route
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_visible
-from agent.cli.terminal.options import add_config_option, add_json_option
-from agent.cli.terminal.screen import Screen
+from agent.cli.terminal.options import add_config_and_json_options
+from agent.cli.terminal.screen import Screen, print_json
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load
 from agent.config.model import Config, Service
@@ -38,8 +34,7 @@ message, which is unclear alone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
     parser.add_argument(
         "--force", action="store_true", help="enroll again, even if there is a binding"
     )
@@ -59,7 +54,9 @@ def run(options: argparse.Namespace) -> int:
     state = StateDirectory(loaded.state_dir)
     require_visible(state.path)
     step_down(state.path)
-    with _locked(state):
+    state.prepare()
+    _require_no_daemon(state)
+    with state.lock():
         try:
             enrollment, is_new = asyncio.run(_bind(config, api_key, state, force=options.force))
         except ServiceError as error:
@@ -69,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
             fix = _fix(error, key_place, has_proxy=bool(proxy))
             raise ServiceError(f"not enrolled at {service}: {_describe(error)}\n{fix}") from None
     if options.json:
-        sys.stdout.write(json.dumps(to_plain(enrollment), indent=2) + "\n")
+        print_json(to_plain(enrollment))
     else:
         _show(Screen(), enrollment, is_new=is_new)
     return 0
@@ -104,16 +101,12 @@ def _fix(error: ServiceError, key_place: str, *, has_proxy: bool) -> str:
     )
 
 
-@contextlib.contextmanager
-def _locked(state: StateDirectory) -> Iterator[None]:
-    state.prepare()
+def _require_no_daemon(state: StateDirectory) -> None:
     if state.holder() is not None:
         raise StateError(
             "the agent is running and enrolls itself: see `venue-agent status`, or stop it to"
             " enroll manually"
         )
-    with state.lock():
-        yield
 
 
 def _show(screen: Screen, enrollment: EnrollmentRecord, *, is_new: bool) -> None:

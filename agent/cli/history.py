@@ -2,11 +2,11 @@
 
 import argparse
 import contextlib
-import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +23,8 @@ from agent.adapters.storage.history import (
 from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.resolve_state import resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option, parse_count
-from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style, time_to_the_minute
+from agent.cli.terminal.options import add_config_and_json_options, parse_count
+from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style, print_json, time_to_the_minute
 from agent.errors import ConfigError, ConfigMissing, StateError
 from agent.presentation.humanize import ago
 from agent.wire.codec import parse_json
@@ -43,8 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "id", nargs="?", type=_id_prefix, metavar="ID",
         help="show a report again, by its id, the id of its request, or the start of either id",
     )  # fmt: skip
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
     parser.add_argument(
         "--limit",
         type=_row_count,
@@ -76,10 +75,9 @@ def _list(options: argparse.Namespace) -> int:
     if not rows and isinstance(resolved.guessed_because, ConfigMissing):
         raise resolved.guessed_because
     if options.json:
-        sys.stdout.write(json.dumps([asdict(row) for row in rows[:limit]], indent=2) + "\n")
+        print_json([asdict(row) for row in rows[:limit]])
     elif rows:
-        headlines = headlines_of(resolved.state, rows[:limit])
-        _show(Screen(), rows[:limit], headlines, has_more=len(rows) > limit)
+        _show(Screen(), resolved.state, rows, limit)
     else:
         sys.stdout.write("no requests yet\n")
     return 0
@@ -130,7 +128,7 @@ def _show_again(
     except ValidationError as error:
         raise StateError(f"report {report.report_id} cannot be read: {error}") from None
     if options.json:
-        sys.stdout.write(json.dumps(payload, indent=2, ensure_ascii=False) + "\n")
+        print_json(payload, ensure_ascii=False)
     else:
         screen = Screen()
         if sealed.report is not None:
@@ -169,19 +167,13 @@ def headlines_of(state: StateDirectory, rows: Sequence[HistoryRow]) -> dict[str,
     return headlines
 
 
-def _show(
-    screen: Screen,
-    rows: tuple[HistoryRow, ...],
-    headlines: Mapping[str, tuple[str, Style]],
-    *,
-    has_more: bool,
-) -> None:
-    screen.table(
-        ("when (UTC)", "kind", "result", "report or reason"),
-        [line for row in rows for line in _lines_of(row, headlines.get(row.report_id or ""))],
-    )
-    if has_more:
-        screen.line((f"there are older rows: see --limit (now {len(rows)})", "quiet"))
+def _show(screen: Screen, state: StateDirectory, rows: Sequence[HistoryRow], limit: int) -> None:
+    """Print at most ``limit`` rows."""
+    headlines = headlines_of(state, rows[:limit])
+    lines = [_lines_of(row, headlines.get(row.report_id or "")) for row in rows[:limit]]
+    screen.table(("when (UTC)", "kind", "result", "report or reason"), chain(*lines))
+    if len(rows) > limit:
+        screen.line((f"there are older rows: see --limit (now {limit})", "quiet"))
 
 
 def _lines_of(

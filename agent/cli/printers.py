@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import shlex
 import sys
 from dataclasses import asdict
@@ -10,9 +9,9 @@ from dataclasses import asdict
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.cli.collect import check_printers
 from agent.cli.resolve_state import ResolvedState, resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_and_json_options
 from agent.cli.terminal.printer_view import show_printers
-from agent.cli.terminal.screen import Screen, time_to_the_minute
+from agent.cli.terminal.screen import Screen, print_json, time_to_the_minute
 from agent.errors import AgentError, ConfigError, ConfigMissing, StateError
 from agent.rules.learned_printers import RememberedPrinters
 from agent.wire.codec import to_plain
@@ -21,8 +20,7 @@ from collectors.contract import LearnedPrinter
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
     parser.add_argument(
         "action",
         nargs="?",
@@ -53,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         payload = _check(resolved)
         states = None if payload is None else list(map(to_plain, payload.printers or ()))
         document = {**asdict(memory), "states": states}
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
     else:
         screen = Screen()
         if payload := _check(resolved):

@@ -163,7 +163,7 @@ def show(screen: Screen, state: ServiceState, last: LastExit | None, config: Pat
     """Print the state, and what to do if the service does not run."""
     for name, value in describe(state, last):
         screen.fact(name, value, _STYLES.get(state.activity, "none") if name == "now" else "none")
-    if advice := _advice(state, has_config=may_exist(config), config=config):
+    if advice := _advice(state, config):
         screen.paragraph(f"→ {advice}")
 
 
@@ -183,13 +183,13 @@ def describe(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]
     return rows
 
 
-def _advice(state: ServiceState, *, has_config: bool, config: Path) -> str | None:
+def _advice(state: ServiceState, config: Path) -> str | None:
     """Return what to do next, or None."""
     if not state.is_installed:
         return f"install it: {with_sudo('venue-agent service install')}"
     if state.activity not in {"stopped", "failed"}:
         return None
-    if not has_config:
+    if not may_exist(config):
         return (
             f"{config} is missing: write it, or run {with_sudo('venue-agent service install')}"
             " with --base-url, --location and --api-key-file"

@@ -1,8 +1,6 @@
 """`venue-agent status`: the daemon's state, and each unhealthy condition with its fix."""
 
 import argparse
-import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,8 +12,8 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.adapters.upgrade.record import read_upgrade, upgrade_document
 from agent.cli.resolve_state import ResolvedState, resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option
-from agent.cli.terminal.screen import Screen, Style
+from agent.cli.terminal.options import add_config_and_json_options
+from agent.cli.terminal.screen import Screen, Style, print_json
 from agent.config.model import is_system_config
 from agent.config.rights import how_to_run_as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
@@ -40,8 +38,7 @@ _VERDICTS: Final = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     document, verdict = (
         _public_document(resolved) if resolved.is_closed else _document(resolved.state)
     )
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    print_json(document)
     return verdict
 
 
@@ -70,8 +67,7 @@ def show_status(screen: Screen, resolved: ResolvedState, config: Path | None) ->
         screen.line(("starting", "warn"))
         screen.paragraph(f"process {snapshot.pid} has not written its status yet")
     else:
-        facts = _facts(snapshot.status, _connection(resolved.state))
-        _show(screen, snapshot.status, facts, snapshot.verdict)
+        _show(screen, snapshot.status, _connection(resolved.state), snapshot.verdict)
         for number, line in enumerate(_recent_request_lines(resolved.state)):
             screen.fact("" if number else "requests", line)
     return snapshot.verdict
@@ -212,8 +208,7 @@ def _advice(resolved: ResolvedState, config: Path | None) -> Iterator[str]:
     correct the configuration.
     """
     # These imports are only needed if no agent runs.
-    from agent.doctor.processes import describe_processes, other_agents
-    from agent.doctor.service_unit import read_unit
+    from agent.doctor.public_status import describe_processes, other_agents, read_unit
 
     if resolved.guessed_because is not None and (others := other_agents(None)):
         processes = describe_processes(others)
@@ -243,7 +238,7 @@ def _connection(state: StateDirectory) -> str:
     return "" if is_empty(history, now) else redact(connection_sentence(history, now))
 
 
-def _show(screen: Screen, status: DaemonStatus, facts: list[tuple[str, str]], verdict: int) -> None:
+def _show(screen: Screen, status: DaemonStatus, connection: str, verdict: int) -> None:
     count = len(status.problems)
     headline: tuple[str, Style] = ("healthy", "good")
     if verdict != HEALTHY:
@@ -253,7 +248,7 @@ def _show(screen: Screen, status: DaemonStatus, facts: list[tuple[str, str]], ve
     for problem in status.problems:
         _show_problem(screen, problem)
     screen.blank()
-    for name, value in facts:
+    for name, value in _facts(status, connection):
         screen.fact(name, value)
 
 
@@ -265,27 +260,24 @@ def _show_problem(screen: Screen, problem: Problem) -> None:
     screen.paragraph(f"→ {problem.fix}", indent="  ")
 
 
-def _facts(status: DaemonStatus, connection: str) -> list[tuple[str, str]]:
+def _facts(status: DaemonStatus, connection: str) -> Iterator[tuple[str, str]]:
     binding = status.binding
-    binding_facts: list[tuple[str, str]] = []
-    if binding is not None:
+    if binding is None:
+        yield "service", "not enrolled"
+    else:
         revoked = " (revoked)" if status.is_revoked else ""
-        binding_facts = [
-            ("location", f"{binding.location_id} of {binding.organization_id}"),
-            ("device", binding.instance_id),
-            ("binding", f"{binding.binding_id}{revoked}"),
-        ]
-    return [
-        ("service", "not enrolled" if binding is None else binding.base_url),
-        *binding_facts,
-        ("heartbeat", ago(status.last_heartbeat_at)),
-        *([("connection", connection)] if connection else []),
-        ("commands", _commands(status)),
-        ("last reply", ago(status.last_contact_at)),
-        ("doing", status.activity if status.phase == "running" else status.phase),
-        ("outbox", _outbox(status)),
-        ("config", status.config_path or "the environment alone"),
-    ]
+        yield "service", binding.base_url
+        yield "location", f"{binding.location_id} of {binding.organization_id}"
+        yield "device", binding.instance_id
+        yield "binding", f"{binding.binding_id}{revoked}"
+    yield "heartbeat", ago(status.last_heartbeat_at)
+    if connection:
+        yield "connection", connection
+    yield "commands", _commands(status)
+    yield "last reply", ago(status.last_contact_at)
+    yield "doing", status.activity if status.phase == "running" else status.phase
+    yield "outbox", _outbox(status)
+    yield "config", status.config_path or "the environment alone"
 
 
 def _commands(status: DaemonStatus) -> str:

@@ -1,15 +1,13 @@
 """`venue-agent timeline`: shows the record of the connection: hours, incidents and events."""
 
 import argparse
-import json
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from agent.adapters.storage.record import read_record
 from agent.cli.resolve_state import resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option, parse_count
-from agent.cli.terminal.screen import Screen
+from agent.cli.terminal.options import add_config_and_json_options, parse_count
+from agent.cli.terminal.screen import Screen, print_json
 from agent.cli.terminal.timeline_view import show_timeline
 from agent.errors import ConfigMissing
 from agent.presentation.connectivity.sentences import is_empty
@@ -25,8 +23,7 @@ JUST_STARTED: Final = "Nothing is recorded yet: the daemon has just started."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_config_option(parser)
-    add_json_option(parser)
+    add_config_and_json_options(parser)
     period = parser.add_mutually_exclusive_group()
     period.add_argument(
         "--days", type=_days, metavar="N", help=f"show the last N days (default {DEFAULT_DAYS})"
@@ -46,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         document = record_document(history, now, is_enabled=is_enabled)
         document = redactor().redact_value("", document)
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
         return 0
     screen = Screen()
     is_running = resolved.state.holder() is not None

@@ -68,10 +68,8 @@ class ApiKeySource:
         try:
             if self.file is not None:
                 self.file.open("rb").close()
-        except PermissionError:
-            return True
-        except OSError:
-            return False
+        except OSError as error:
+            return isinstance(error, PermissionError)
         return False
 
     def read_as_configured(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from agent.config.model import Config, Section, sections_of
+from agent.config.model import SECTIONS, Config, Section
 
 HEAD: Final = """\
 # Configuration of the venue agent. The three keys that are set below are enough. A line of the
@@ -46,7 +46,7 @@ _UNITS: Final = {"_seconds": "seconds", "_bytes": "bytes", "_days": "days"}
 def example() -> str:
     """Return the text of config.example.toml."""
     parts = [HEAD]
-    for section, model in sections_of(Config).items():
+    for section, model in SECTIONS.items():
         parts.append(f"\n# {Config.model_fields[section].description}\n")
         if section in _TABLES:
             parts.append(f"# [[{section}]]\n")

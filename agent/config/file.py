@@ -10,16 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_origin
 
 from agent.config.model import (
+    SECTIONS,
     Config,
     DeviceSection,
     LocalConfig,
-    Section,
     default_config_path,
-    is_string_type,
-    sections_of,
     state_dir,
 )
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
@@ -57,17 +55,14 @@ class LoadedConfig(Generic[ConfigModel]):
 
 @dataclass(frozen=True, slots=True)
 class _RawConfig:
-    """The content of file and variables before validation."""
+    """The content of file and variables before validation. ``name`` is the file's name."""
 
     tree: dict[str, Any]
+    name: str
     path: Path | None
     text: str
     origins: Mapping[str, str]
     environment: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        return str(self.path) if self.path else "environment"
 
     def problems(self, issues: Iterable[Issue]) -> tuple[str, ...]:
         """Return a line for each issue."""
@@ -75,7 +70,7 @@ class _RawConfig:
 
         # The messages repeat the invalid values. Only remembered secrets are masked in them.
         remember(*find_secrets(self.path or default_config_path(), self.environment))
-        return problems_of(Config, tuple(issues), self.source())
+        return problems_of(tuple(issues), self.source())
 
     def source(self) -> "Source":
         from agent.config.problems import Source, positions_of  # rarely needed
@@ -93,7 +88,7 @@ def load(
     A missing file is an error only if ``path`` names it, or if ``model`` requires a value that no
     variable sets. Raises ConfigError.
     """
-    raw = _read_raw(model, path, environment)
+    raw = _read_raw(path, environment)
     try:
         config = validate(raw.tree, model)
     except ValidationError as error:
@@ -114,7 +109,7 @@ def review(
     """
     from agent.config.review import review_of  # rarely needed
 
-    raw = _read_raw(Config, path, environment)
+    raw = _read_raw(path, environment)
     issues = review_of(raw.tree)
     try:
         validate(raw.tree, Config)
@@ -123,17 +118,13 @@ def review(
     return raw.problems(issues)
 
 
-def place_of(
-    key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
-) -> str | None:
+def place_of(key: str, path: Path | None) -> str | None:
     """Return where ``section.key`` is set: a variable or file:line:column. None if it is unset."""
-    raw = _read_raw(Config, path, environment)
+    raw = _read_raw(path, os.environ)
     return raw.source().place_of(tuple(key.split(".")))[1] if key in raw.origins else None
 
 
-def _read_raw(
-    model: type[LocalConfig], path: Path | None, environment: Mapping[str, str]
-) -> _RawConfig:
+def _read_raw(path: Path | None, environment: Mapping[str, str]) -> _RawConfig:
     text, source = _read_text(path)
     name = str(source) if source else "environment"
     try:
@@ -141,16 +132,16 @@ def _read_raw(
     except tomllib.TOMLDecodeError as error:
         from agent.config.syntax import syntax_problem  # rarely needed
 
-        raise ConfigError((syntax_problem(model, name, error, text),)) from None
+        raise ConfigError((syntax_problem(name, error, text),)) from None
     tables = {section: keys for section, keys in tree.items() if isinstance(keys, dict)}
     origins = {f"{section}.{key}": name for section, keys in tables.items() for key in keys}
-    for variable, section, key, value in _overrides(model, environment):
+    for variable, section, key, value in _overrides(environment):
         values = tree.setdefault(section, {})
         if not isinstance(values, dict):
             raise ConfigError((f"{variable}: [{section}] cannot be set by the environment",))
         values[key] = value
         origins[f"{section}.{key}"] = variable
-    return _RawConfig(tree, source, text, origins, environment)
+    return _RawConfig(tree, name, source, text, origins, environment)
 
 
 def guessed_state_dir(path: Path | None = None) -> Path:
@@ -187,26 +178,23 @@ def _read_text(path: Path | None) -> tuple[str, Path | None]:
         ) from None
 
 
-def _overrides(
-    model: type[Section], environment: Mapping[str, str]
-) -> Iterator[tuple[str, str, str, Any]]:
+def _overrides(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str, Any]]:
     """Yield (variable, section, key, value) of each ``VENUE_AGENT_<SECTION>__<KEY>``."""
     for variable, text in sorted(environment.items()):
         if not variable.startswith(ENVIRONMENT_PREFIX) or "__" not in variable:
             continue
         section, key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split("__", 1)
-        yield variable, section, key, _value_of(model, section, key, text)
+        yield variable, section, key, _value_of(section, key, text)
 
 
-def _value_of(model: type[Section], section: str, key: str, text: str) -> Any:
+def _value_of(section: str, key: str, text: str) -> Any:
     """Parse the text of a variable as TOML.
 
-    Returns the text unchanged if the model requires a string for the key, or if the text is not
-    TOML.
+    Returns the text unchanged if the key needs a string, or if the text is not TOML.
     """
-    table = sections_of(model).get(section)
+    table = SECTIONS.get(section)
     field = None if table is None else table.model_fields.get(key)
-    if field is not None and is_string_type(field.annotation):
+    if field and (field.annotation is str or get_origin(field.annotation) is Literal):
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]

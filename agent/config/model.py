@@ -8,8 +8,9 @@ import os
 import re
 import sys
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal, get_args, get_origin
+from typing import Annotated, Final, Literal, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field
@@ -466,20 +467,13 @@ class Config(LocalConfig):
     service: Service = Field(description="The service that gets the reports.")
 
 
-def sections_of(model: type[Section]) -> dict[str, type[Section]]:
-    """Return the tables of a model by name; for an array of tables, the model of one table."""
-    sections: dict[str, type[Section]] = {}
-    for name, field in model.model_fields.items():
-        candidates = (field.annotation, *get_args(field.annotation))
-        for kind in candidates:
-            if isinstance(kind, type) and issubclass(kind, Section):
-                sections[name] = kind
-    return sections
-
-
-def is_string_type(annotation: object) -> bool:
-    """Return whether a value of this type is a string."""
-    return annotation is str or get_origin(annotation) is Literal
+SECTIONS: Final[Mapping[str, type[Section]]] = {
+    name: kind
+    for name, field in Config.model_fields.items()
+    for kind in (field.annotation, *get_args(field.annotation))
+    if isinstance(kind, type) and issubclass(kind, Section)
+}
+"""The tables of the configuration by name; for an array of tables, the model of one table."""
 
 
 def is_privileged() -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agent.config.model import Section, sections_of
+from agent.config.model import SECTIONS, Config
 from agent.config.syntax import ASSIGNMENT, HEADER
 from agent.redaction.known import redact_value
 from agent.wire.validation import Issue, Path
@@ -28,11 +28,11 @@ _WITHOUT_QUOTES: Final = {
 """Patterns by the reason of an issue. A string that matches the pattern is valid without quotes."""
 
 
-def problems_of(model: type[Section], issues: Sequence[Issue], source: "Source") -> tuple[str, ...]:
+def problems_of(issues: Sequence[Issue], source: "Source") -> tuple[str, ...]:
     """Return a line for each issue."""
-    misspelled = _misspelled(model, issues)
+    misspelled = _misspelled(issues)
     messages = sorted(
-        (*source.place_of(issue.path), _message(model, issue))
+        (*source.place_of(issue.path), _message(issue))
         for issue in issues
         if issue.path not in misspelled
     )
@@ -66,7 +66,7 @@ class Source:
         return 0, self.name
 
 
-def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
+def _misspelled(issues: Sequence[Issue]) -> set[Path]:
     """Return the required keys that are missing because the user misspelled them.
 
     A misspelled key is reported once, as unknown, and not also as missing. A missing section is
@@ -77,35 +77,32 @@ def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
     misspelled: set[Path] = set()
     for *parents, key in (issue.path for issue in issues if issue.fault == "unknown"):
         if not parents:
-            sections = sections_of(model).items()
-            misspelled.update((name,) for name, section in sections if key in section.model_fields)
+            misspelled.update((name,) for name in _sections_with(key))
         missing_keys = [
             str(path[-1])
             for path in missing
             if path[:-1] == tuple(parents) and path not in misspelled
         ]
         nearest = _nearest(str(key), missing_keys)
-        if nearest and _nearest(str(key), keys_below(model, tuple(parents))) == nearest:
+        if nearest and _nearest(str(key), _keys_below(parents)) == nearest:
             misspelled.add((*parents, nearest))
     return misspelled
 
 
-def keys_below(model: type[Section], path: Path) -> list[str]:
-    """Return the keys of the table at ``path``; none if there is no such table."""
-    for part in path:
-        if isinstance(part, int):
-            continue
-        section = sections_of(model).get(part)
-        if section is None:
-            return []
-        model = section
-    return list(model.model_fields)
+def _sections_with(key: object) -> list[str]:
+    """Return the names of the sections that have ``key``."""
+    return [name for name, section in SECTIONS.items() if key in section.model_fields]
+
+
+def _keys_below(parents: Sequence[object]) -> list[str]:
+    """Return the keys of the table at the path ``parents``; none if there is no such table."""
+    section = SECTIONS.get(str(parents[0])) if parents else Config
+    return [] if section is None else list(section.model_fields)
 
 
 def _nearest(word: str, known_words: list[str]) -> str | None:
-    return next(
-        iter(difflib.get_close_matches(word, known_words, n=1, cutoff=_SIMILARITY_MIN)), None
-    )
+    matches = difflib.get_close_matches(word, known_words, n=1, cutoff=_SIMILARITY_MIN)
+    return matches[0] if matches else None
 
 
 def positions_of(text: str) -> dict[Path, tuple[int, int]]:
@@ -128,11 +125,11 @@ def positions_of(text: str) -> dict[Path, tuple[int, int]]:
     return positions
 
 
-def _message(model: type[Section], issue: Issue) -> str:
+def _message(issue: Issue) -> str:
     *section, key = issue.path or ("",)
     where = f" in [{section[0]}]" if section else ""
     if issue.fault == "unknown":
-        return f"unknown key {str(key)!r}{where}{_hint(model, issue.path)}"
+        return f"unknown key {str(key)!r}{where}{_hint(issue.path)}"
     if issue.fault == "missing":
         return f"the key {str(key)!r}{where} is required"
     reason = "must be a table" if issue.is_table else issue.reason
@@ -142,13 +139,13 @@ def _message(model: type[Section], issue: Issue) -> str:
     return f"{name} {reason} (it is {_redacted_value(issue)}{_instead(issue)})"
 
 
-def _hint(model: type[Section], path: Path) -> str:
+def _hint(path: Path) -> str:
     """Return a hint for an unknown key: the section that it belongs to, or the most similar key."""
     *parents, key = path
-    sections = [name for name, section in sections_of(model).items() if key in section.model_fields]
+    sections = _sections_with(key)
     if len(sections) == 1 and not parents:
         return f": it belongs below a line [{sections[0]}]"
-    nearest = _nearest(str(key), keys_below(model, tuple(parents)))
+    nearest = _nearest(str(key), _keys_below(parents))
     if nearest is None and len(sections) == 1:
         return f": it belongs in [{sections[0]}]"
     return _suggestion(nearest)

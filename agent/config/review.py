@@ -273,10 +273,8 @@ def _exclusion_issues(tree: Tree) -> Iterator[Issue]:
 
 def _limit_issues(tree: Tree) -> Iterator[Issue]:
     limits = _section(tree, "limits")
-    outbox_max, report_max = (
-        limits.get("outbox_max_bytes"),
-        limits.get("max_report_bytes", 1_000_000),
-    )
+    outbox_max = limits.get("outbox_max_bytes")
+    report_max = limits.get("max_report_bytes", 1_000_000)
     if isinstance(outbox_max, int) and isinstance(report_max, int) and outbox_max < report_max:
         problem = f"must be at least limits.max_report_bytes ({report_max})"
         yield Issue(("limits", "outbox_max_bytes"), problem, value=outbox_max)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from tomllib import TOMLDecodeError
 from typing import Final, get_args, get_origin
 
-from agent.config.model import Section, sections_of
+from agent.config.model import SECTIONS, Config
 from agent.wire.base import Port
 
 HEADER: Final = re.compile(r"^\s*(\[{1,2})\s*([\w.\-]+)\s*\]{1,2}")
@@ -27,12 +27,14 @@ _FIRST_WORD: Final = re.compile(r"\s*([\w\-]+)\s*")
 _UNQUOTED_IN_LIST: Final = re.compile(r"[\[,]\s*(?:[A-Za-z_]|\d+\.\d+\.)")
 _LEADING_ZERO: Final = re.compile(r"[+-]?0\d")
 _WITH_UNIT: Final = re.compile(r"[+-]?\d+(?:\.\d+)?\s*[A-Za-z%]+$")
+_KNOWN_NAMES: Final = frozenset(SECTIONS).union(*(each.model_fields for each in SECTIONS.values()))
+"""The names of all sections and keys."""
 _UNCLEAR: Final = (
     "this line is neither a [section] nor a key = value; if it is a comment, put # before it"
 )
 
 
-def syntax_problem(model: type[Section], name: str, error: TOMLDecodeError, text: str) -> str:
+def syntax_problem(name: str, error: TOMLDecodeError, text: str) -> str:
     """Return a line that describes a syntax error and its place."""
     message, lines = str(error), text.splitlines()
     place = _PLACE.search(message)
@@ -41,7 +43,7 @@ def syntax_problem(model: type[Section], name: str, error: TOMLDecodeError, text
     number = int(place[1] or len(lines))
     line = "".join(lines[number - 1 : number])
     column = place[2] or len(line) + 1
-    mistake = _Mistake(model, message[: place.start()], line, lines[: number - 1])
+    mistake = _Mistake(message[: place.start()], line, lines[: number - 1])
     return f"{name}:{number}:{column}: {mistake.describe()}"
 
 
@@ -49,7 +51,6 @@ def syntax_problem(model: type[Section], name: str, error: TOMLDecodeError, text
 class _Mistake:
     """A syntax error: tomllib's message, the line with the error, and all earlier lines."""
 
-    model: type[Section]
     message: str
     line: str
     previous_lines: Sequence[str]
@@ -74,18 +75,12 @@ class _Mistake:
     def key(self) -> str | None:
         """The key that the line sets; None if the configuration has no such key."""
         assignment = ASSIGNMENT.match(self.line)
-        return assignment[1] if assignment and assignment[1] in self._known else None
+        return assignment[1] if assignment and assignment[1] in _KNOWN_NAMES else None
 
     @property
     def value(self) -> str:
         """The text after the first equals sign, without a comment."""
         return self.line.partition("=")[2].partition("#")[0].strip()
-
-    @property
-    def _known(self) -> frozenset[str]:
-        """The names of all sections and keys."""
-        sections = sections_of(self.model)
-        return frozenset(sections).union(*(each.model_fields for each in sections.values()))
 
     def _describe_as_tomllib(self) -> str:
         return self.message + (f": '{self.key} = …'" if self.key else "")
@@ -96,8 +91,7 @@ class _Mistake:
 
     def _example_of(self, key: str | None) -> str:
         """Return an assignment in the form that the key's type needs."""
-        sections = sections_of(self.model).values()
-        fields = (section.model_fields.get(key or "") for section in sections)
+        fields = (section.model_fields.get(key or "") for section in SECTIONS.values())
         annotation = next((field.annotation for field in fields if field is not None), str)
         value = '"…"'
         if get_origin(annotation) is tuple:
@@ -110,10 +104,10 @@ class _Mistake:
 
     def describe_repeated_section(self) -> str:
         header = HEADER.match(self.line)
-        if header is None or header[2] not in self.model.model_fields:
+        if header is None or header[2] not in SECTIONS:
             return self._describe_as_tomllib()
         name = header[2]
-        if get_origin(self.model.model_fields[name].annotation) is tuple:
+        if get_origin(Config.model_fields[name].annotation) is tuple:
             return f"write [[{name}]], with two brackets, above each of the {name}"
         headers = (HEADER.match(line) for line in self.previous_lines)
         first = next((n for n, match in enumerate(headers, 1) if match and match[2] == name), None)
@@ -164,7 +158,7 @@ class _Mistake:
             return f"a number must not begin with 0: {example}"
         if value.endswith((",", ";")):
             return "delete the comma or semicolon at the end of the line"
-        if self._known.intersection(re.findall(r"([\w\-]+)\s*=", value)):
+        if _KNOWN_NAMES.intersection(re.findall(r"([\w\-]+)\s*=", value)):
             return "write each key in a line of its own"
         if example.endswith(('"', "]")) and value[:1] not in {'"', "'", "["}:
             return self._describe_missing_quotes()
@@ -172,7 +166,7 @@ class _Mistake:
 
     def describe_missing_equals_sign(self) -> str:
         word = _FIRST_WORD.match(self.line)
-        if word is None or word[1] not in self._known:
+        if word is None or word[1] not in _KNOWN_NAMES:
             return _UNCLEAR
         has_colon = self.line[word.end() :].startswith(":")
         fix = "write = instead of the colon" if has_colon else "the sign = is missing"

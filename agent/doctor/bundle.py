@@ -14,10 +14,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
-from agent.adapters.accounts.privileges import replace_file
 from agent.adapters.identity import KEY_MAX_BYTES, KEY_NAME
 from agent.adapters.storage.database import connect_to_read
 from agent.adapters.storage.history import read_history
@@ -68,41 +66,37 @@ def write_bundle(
     path: Path,
     context: Context,
     doctor: dict[str, Any],
-    write: Callable[[bytes], None] | None = None,
+    write: Callable[[bytes], None],
     *,
-    texts: Mapping[str, str] = MappingProxyType({}),
-    reports: Sequence[FreshReport] = (),
+    texts: Mapping[str, str],
+    reports: Sequence[FreshReport],
 ) -> tuple[str, ...]:
-    """Write the bundle, readable by its owner only, and return the names of the files in it.
+    """Write the bundle, and return the names of the files in it.
 
     Args:
+        path: The path of the bundle, for messages.
         doctor: The results of doctor as a document.
-        write: A function that writes the content, for a process without the rights to write to
-            ``path``.
+        write: A function that writes the content. This process may have no rights to write.
         texts: The contents of further files, by file name.
 
     Raises:
         AgentError: The bundle cannot be written.
     """
     redactor = Redactor(_secrets(context))
-    content, names = io.BytesIO(), []
+    members = chain(
+        ((name, redactor.redact(text)) for name, text in texts.items()),
+        _members(context, doctor, redactor),
+        *(_fresh_members(report, redactor) for report in reports),
+    )
+    content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        members = chain(
-            ((name, redactor.redact(text)) for name, text in texts.items()),
-            _members(context, doctor, redactor),
-            *(_fresh_members(report, redactor) for report in reports),
-        )
         for name, text in members:
             archive.writestr(name, text)
-            names.append(name)
     try:
-        if write is None:
-            replace_file(path, content.getvalue())
-        else:
-            write(content.getvalue())
+        write(content.getvalue())
     except OSError as error:
         raise AgentError(f"{path} cannot be written: {error.strerror}") from None
-    return tuple(names)
+    return tuple(archive.namelist())
 
 
 def _members(context: Context, doctor: dict[str, Any], redactor: Redactor) -> Iterator[Member]:

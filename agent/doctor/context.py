@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from agent.adapters.storage.device_record import DeviceRecord
     from agent.adapters.storage.state import StateDirectory
     from agent.adapters.storage.status_file import DaemonStatus
-    from agent.config.model import Config, LocalConfig
-    from agent.doctor.service_unit import UnitFacts, UnitReader
+    from agent.config.model import Config, LocalConfig, Service
+    from agent.doctor.public_status import UnitFacts, UnitReader
     from agent.errors import ServiceError
     from agent.wire.device_operations import EnrollmentRecord
     from collectors.contract import NetworkFacts
@@ -44,7 +44,7 @@ class Context:
     config_path: Path | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     unit_reader: "UnitReader | None" = None
-    """Returns the state of the agent's service. None means `service_unit.read_unit`."""
+    """Returns the state of the agent's service. None means `public_status.read_unit`."""
     config_text: str | None = field(default=None, repr=False)
     log_text: str | None = field(default=None, repr=False)
     """``config_text`` and ``log_text`` are for the bundle. They are read before root drops its
@@ -54,6 +54,13 @@ class Context:
     def is_system_agent(self) -> bool:
         """Whether the checks are for the agent of the machine, not for an agent of this user."""
         return is_system_config(self.config_path)
+
+    @property
+    def service(self) -> "Service":
+        """The service's settings. Only for checks that depend on the check `configuration`."""
+        if self.config is None:
+            raise LookupError("there is no configuration")
+        return self.config.service
 
     # Facts. The comment of each one begins with the name of the check that returns it.
     local: "LocalConfig | None" = None  # configuration; --bundle sets it even without [service]
@@ -66,8 +73,8 @@ class Context:
     daemon: "DaemonStatus | None" = None  # daemon
     network_facts: "NetworkFacts | None" = None  # collector
     route: Route | None = None  # route
-    current_result: CallResult | None = None  # captive-portal
-    challenge_result: CallResult | None = None  # write-grant
+    current_result: CallResult = CallResult()  # captive-portal
+    challenge_result: CallResult = CallResult()  # write-grant
     contact_age_s: float | None = None  # daemon; since the last successful call
     unit: "UnitFacts | None" = None  # boot
 

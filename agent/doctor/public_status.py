@@ -1,9 +1,106 @@
-"""The state of the agent as the system shows it to every user."""
+"""The state of the agent as the system shows it to every user: its unit and its processes."""
 
-from dataclasses import dataclass
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Final
 
-from agent.doctor.processes import describe_processes, other_agents
-from agent.doctor.service_unit import UnitFacts, read_unit
+from agent.adapters.service_manager.commands import run_checked, run_program
+from agent.adapters.service_manager.contract import ServiceState
+from agent.adapters.service_manager.detect import detect_service_manager
+from agent.adapters.service_manager.systemd import UNIT, parse_properties, state_of
+from agent.errors import AgentError
+
+PROPERTIES: Final = "LoadState,UnitFileState,ActiveState,MainPID,NRestarts"
+READ_WITHIN_S: Final = 3.0
+WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su", "sudo", "timeout"})
+"""Programs whose command line can contain the command line of an agent that they start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitFacts(ServiceState):
+    """The state of a unit in the service manager that ``manager`` names.
+
+    With systemd, a masked unit is also installed.
+    """
+
+    manager: str
+    is_masked: bool = False
+
+    @property
+    def is_running(self) -> bool:
+        return self.activity in {"running", "starting"}
+
+
+UnitReader = Callable[[], UnitFacts | None]
+
+
+def read_unit() -> UnitFacts | None:
+    """Return the unit's state; None if no supported service manager answers."""
+    try:
+        if sys.platform != "linux":
+            manager = "launchd" if sys.platform == "darwin" else "the service manager"
+            return UnitFacts(manager=manager, **asdict(detect_service_manager().state()))
+        run = partial(run_program, timeout_s=READ_WITHIN_S)
+        command = ("systemctl", "show", UNIT, f"--property={PROPERTIES}")
+        return parse_systemctl(run_checked(run, *command).stdout)
+    except AgentError:
+        return None
+
+
+def parse_systemctl(text: str) -> UnitFacts | None:
+    """Parse the output of `systemctl show` (systemctl(1)); None if it has no LoadState."""
+    properties = parse_properties(text)
+    load = properties.get("LoadState", "")
+    if not load:
+        return None
+    file_state = properties.get("UnitFileState", "")
+    state = replace(state_of(properties), is_installed=load in {"loaded", "masked"})
+    is_masked = load == "masked" or file_state.startswith("masked")
+    return UnitFacts(manager="systemd", is_masked=is_masked, **asdict(state))
+
+
+def other_agents(holder: int | None) -> tuple[int, ...] | None:
+    """Return the process ids of agents; None if processes cannot be listed.
+
+    This process and its parent are left out. An agent of another user is not
+    listed if the system hides the command lines of other users' processes.
+
+    Args:
+        holder: The process that has locked the state directory. It is left out as well.
+    """
+    import psutil  # slow to import, and rarely needed
+
+    excluded_pids = {holder, os.getpid(), os.getppid()}
+    try:
+        return tuple(
+            process.pid
+            for process in psutil.process_iter(["cmdline"])
+            if process.pid not in excluded_pids and is_agent(tuple(process.info["cmdline"] or ()))
+        )
+    except (psutil.Error, OSError):
+        return None
+
+
+def describe_processes(pids: Sequence[int]) -> str:
+    """Return a text such as "processes 12, 13 and 14"."""
+    noun = "process" if len(pids) == 1 else "processes"
+    return f"{noun} {' and '.join(', '.join(map(str, pids)).rsplit(', ', 1))}"
+
+
+def is_agent(words: tuple[str, ...]) -> bool:
+    """Return whether ``words`` start a daemon, like `venue-agent run` or `python -m agent run`."""
+    for index, word in enumerate(words[:-1]):
+        is_program = _name(word) == "venue-agent" or (word == "agent" and words[index - 1] == "-m")
+        if is_program:
+            return words[index + 1] == "run" and _name(words[0]) not in WRAPPERS
+    return False
+
+
+def _name(word: str) -> str:
+    return word.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ to another device (docs/adr/0005).
 """
 
 from enum import StrEnum
-from uuid import UUID
 
 from agent.wire import limits
 from agent.wire.device_operations import EnrollmentRecord
@@ -21,15 +20,14 @@ class BindingVerdict(StrEnum):
     SHARED = "shared"  # another device has the same API key, and the reply is about that device
 
 
-def compare_bindings(
-    current: EnrollmentRecord | None, *, instance_id: UUID, binding_id: UUID
-) -> BindingVerdict:
-    """Compare the service's record with the stored binding's ids."""
+def compare_bindings(current: EnrollmentRecord | None, stored: EnrollmentRecord) -> BindingVerdict:
+    """Compare the service's record with the stored binding."""
     if current is None:
         return BindingVerdict.GONE
-    if current.instance_id != instance_id:
+    if current.instance_id != stored.instance_id:
         return BindingVerdict.SHARED
-    return BindingVerdict.KEEP if current.binding_id == binding_id else BindingVerdict.ADOPT
+    is_kept = current.binding_id == stored.binding_id
+    return BindingVerdict.KEEP if is_kept else BindingVerdict.ADOPT
 
 
 def describe_long_identity(record: EnrollmentRecord) -> str | None:

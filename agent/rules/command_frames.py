@@ -8,7 +8,7 @@ forms (NDJSON). Invalid entries are described in ``Frame.rejected``. Valid entri
 are accepted.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -82,19 +82,11 @@ def _frame_of(document: Any) -> Frame:
     return Frame(tuple(commands), tuple(rejected_entries))
 
 
-def _entries(document: Any) -> Iterator[Any] | Sequence[Any]:
+def _entries(document: Any) -> Sequence[Any]:
     """Return the entries of a document in one of the forms that the module describes."""
+    if isinstance(document, Mapping) and "requestId" not in document:
+        key = next((key for key in LIST_KEYS if key in document), None)
+        document = document[key] if key else (document or None)
     if document is None:
         return ()
-    if isinstance(document, list):
-        return document
-    if isinstance(document, Mapping) and "requestId" not in document:
-        if not document:
-            return ()
-        key = next((key for key in LIST_KEYS if key in document), None)
-        if key is not None:
-            inner = document[key]
-            if inner is None:
-                return ()
-            return inner if isinstance(inner, list) else (inner,)
-    return (document,)
+    return document if isinstance(document, list) else (document,)

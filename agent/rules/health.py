@@ -8,8 +8,9 @@ be resolved, because the device cannot enroll without the service.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
+from agent.errors import UnavailableCause
 from agent.wire.base import Model
 
 Severity = Literal["warning", "error"]
@@ -19,7 +20,6 @@ Severity = Literal["warning", "error"]
 class Condition:
     """A condition, and the codes of the conditions that explain it."""
 
-    code: str
     severity: Severity
     title: str
     fix: str
@@ -169,10 +169,7 @@ _WARNINGS: Final = {
 }
 """Titles and fixes of the warnings, by code."""
 
-_UNAVAILABLE: Final = (
-    "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
-    "redirect", "captive-portal", "server-error", "bad-reply", "throttled",
-)  # fmt: skip
+_UNAVAILABLE: Final[tuple[str, ...]] = get_args(UnavailableCause)
 """Conditions under which the service gives no usable answer."""
 
 _DEPENDS_ON: Final[Mapping[str, tuple[str, ...]]] = {
@@ -189,7 +186,7 @@ def _conditions(
     severity: Severity, table: Mapping[str, tuple[str, str]]
 ) -> Iterator[tuple[str, Condition]]:
     for code, (title, fix) in table.items():
-        yield code, Condition(code, severity, title, fix, _DEPENDS_ON.get(code, ()))
+        yield code, Condition(severity, title, fix, _DEPENDS_ON.get(code, ()))
 
 
 CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType(

@@ -12,16 +12,15 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits grow from ``base_s`` by ``factor`` up to ``cap_s`` (seconds)."""
+    """Waits double from ``base_s`` up to ``cap_s`` (seconds)."""
 
     base_s: float
     cap_s: float
-    factor: float = 2.0
 
     def delay_s(self, attempt: int, rng: Random) -> float:
         """Return the wait after the failed try number ``attempt``, counted from 1."""
         exponent = min(max(attempt, 1) - 1, 64)  # a larger exponent could overflow
-        ceiling = min(self.cap_s, self.base_s * self.factor**exponent)
+        ceiling = min(self.cap_s, self.base_s * 2.0**exponent)
         return ceiling * rng.uniform(0.5, 1.0)
 
 

@@ -140,15 +140,11 @@ class Collection:
         self.on_activity(f"collecting: {progress.step} {progress.done}{total_text}")
 
     def _context(self) -> ReportContext:
-        binding = self.binding_state.binding
+        install_id = self.binding_state.record.legacy_install_id
         return ReportContext(
             report_id=str(uuid4()),
             finished_at=self.clock.now().isoformat(),
-            identity=identity_of(
-                organization_id=None if binding is None else binding.organization_id,
-                location_id=None if binding is None else binding.location_id,
-                install_id=self.binding_state.record.legacy_install_id,
-            ),
+            identity=identity_of(self.binding_state.binding, install_id),
             environment=self.environment,
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent.adapters.storage.state import StateDirectory
-from agent.rules.connectivity.changes import DISK_FLOOR_BYTES
+from agent.rules.connectivity.events import DISK_FLOOR_BYTES
 from agent.tasks.health_board import HealthBoard
 from agent.wire.vocabulary import Kind
 

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from agent.rules.connectivity.events import Throttling
 from agent.rules.connectivity.local_faults import LocalFaults, LocalReading
-from agent.rules.connectivity.repeats import Throttling
 from agent.wire.payloads.history import Event, Incident
 
 log = logging.getLogger(__name__)

@@ -21,13 +21,17 @@ from agent.adapters.storage.record import Record
 from agent.config.local_hours import LocalHours
 from agent.errors import ServiceError
 from agent.rules.connectivity.cause import LinkState, Sample, diagnose
-from agent.rules.connectivity.changes import MachineState, link_events, machine_events
+from agent.rules.connectivity.events import (
+    GatewayMacs,
+    MachineState,
+    describe_start,
+    link_events,
+    machine_events,
+)
 from agent.rules.connectivity.hours import HourBuilder, join_hours, start_of_hour
 from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder, with_uncertain_end
 from agent.rules.connectivity.pace import ProbePace
-from agent.rules.connectivity.repeats import GatewayMacs
 from agent.rules.connectivity.sensors import Sensors
-from agent.rules.connectivity.starts import describe_start
 from agent.rules.connectivity.suspicion import Suspicion
 from agent.rules.time_jump import STEP_MIN_S
 from agent.tasks.wakeup import wait_at_most

@@ -71,7 +71,7 @@ def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:
     context = ReportContext(
         "r1",
         "2026-01-01T00:00:00.000Z",
-        identity_of(organization_id=None, location_id=None, install_id=None),
+        identity_of(None, None),
         describe_environment(LocalConfig()),
     )
     fields = {name: tuple(v) if isinstance(v, list) else v for name, v in job.items()}

@@ -11,7 +11,7 @@ import pytest
 
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.state import QUARANTINE_MAX_BYTES, QUARANTINE_MAX_FILES, StateDirectory
-from agent.rules.connectivity.changes import DISK_FLOOR_BYTES
+from agent.rules.connectivity.events import DISK_FLOOR_BYTES
 from agent.rules.lifecycle import State
 from agent.tasks import receive
 from agent.tasks.disk_floor import DiskFloor

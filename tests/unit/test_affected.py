@@ -112,7 +112,7 @@ def test_a_test_counts_as_an_importer_of_the_programs_that_it_starts() -> None:
     assert set(hidden_imports("tests.scenario.test_restart", text, SOURCES)) == {
         "agent.__main__", "collectors.__main__", "agent.daemon",
     }  # fmt: skip
-    assert set(hidden_imports("agent.doctor.processes", text, SOURCES)) == set()
+    assert set(hidden_imports("agent.doctor.public_status", text, SOURCES)) == set()
 
 
 def test_a_module_counts_as_an_importer_of_the_package_that_it_loads_by_name() -> None:

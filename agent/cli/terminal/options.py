@@ -16,6 +16,12 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def add_config_and_json_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--config`` and ``--json``."""
+    add_config_option(parser)
+    add_json_option(parser)
+
+
 def parse_count(text: str, unit: str, maximum: int = 999_999_999) -> int:
     """Parse a whole number from 1 to ``maximum``. Raises argparse.ArgumentTypeError."""
     # Ten digits are enough to exceed `maximum`. int() refuses texts of thousands of digits.

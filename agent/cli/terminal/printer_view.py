@@ -24,10 +24,6 @@ class PrinterView:
     verdict: str
     row: PrinterRow
 
-    @property
-    def is_healthy(self) -> bool:
-        return self.verdict == "reachable"
-
 
 def printer_views(printers: Iterable[Printer]) -> tuple[PrinterView, ...]:
     """Return the printers, the broken ones first."""

@@ -4,6 +4,7 @@ The fast verbs of `venue-agent`, such as `status`, use this module instead of ri
 would double the time that such a verb takes.
 """
 
+import json
 import os
 import shutil
 import sys
@@ -122,6 +123,11 @@ def is_coloured(stream: TextIO) -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty() and sys.platform != "win32"
+
+
+def print_json(document: object, *, ensure_ascii: bool = True) -> None:
+    """Print the document of `--json` on stdout."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=ensure_ascii) + "\n")
 
 
 def time_to_the_minute(timestamp: str) -> str:

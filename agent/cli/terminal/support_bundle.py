@@ -21,7 +21,7 @@ from agent.doctor.bundle import FreshReport, write_bundle
 from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
 from agent.errors import AgentError
-from agent.rules.reports.jobs import is_enabled
+from agent.rules.reports.jobs import is_enabled, job_of
 from agent.rules.reports.payload import SWITCHED_OFF
 from agent.wire.vocabulary import Kind
 
@@ -43,7 +43,7 @@ def make_bundle(
     context: Context,
     results: Sequence[CheckResult],
     document: dict[str, Any],
-    write: Callable[[bytes], None] | None,
+    write: Callable[[bytes], None],
     *,
     with_reports: bool,
 ) -> None:
@@ -104,7 +104,7 @@ def _collect(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRepo
     try:
         if not _wait_for_the_daemon(state):
             return FreshReport(kind, None, "the daemon was collecting a report at the same time")
-        return FreshReport(kind, asyncio.run(collect_report(local, state, kind)))
+        return FreshReport(kind, asyncio.run(collect_report(local, state, job_of(local, kind))))
     except AgentError as error:
         return FreshReport(kind, None, str(error))
     except asyncio.CancelledError:  # the user pressed Ctrl-C twice

@@ -4,8 +4,6 @@ The command changes nothing. Only the package manager upgrades the agent.
 """
 
 import argparse
-import json
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -16,8 +14,8 @@ from agent.adapters.upgrade import record
 from agent.adapters.upgrade.package_manager import WINGET_ID, Package, read_package
 from agent.adapters.upgrade.record import Upgrade, read_upgrade
 from agent.cli.resolve_state import ResolvedState, resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option
-from agent.cli.terminal.screen import Screen
+from agent.cli.terminal.options import add_config_and_json_options
+from agent.cli.terminal.screen import Screen, print_json
 from agent.config.rights import how_to_run_as_root, with_sudo
 from agent.presentation.humanize import ago, counted
 from agent.redaction.known import redact
@@ -54,8 +52,7 @@ class Facts:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help="show the versions, and what an upgrade would do now")
-    add_config_option(check)
-    add_json_option(check)
+    add_config_and_json_options(check)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     package = read_package()
     facts = _facts(package, resolve_state(options.config))
     if options.json:
-        sys.stdout.write(json.dumps(_document(facts), indent=2) + "\n")
+        print_json(_document(facts))
     else:
         show(Screen(), facts)
     return COMPLETE if facts.is_visible else NOT_VISIBLE

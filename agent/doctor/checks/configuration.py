@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from agent.adapters.storage.state import StateDirectory
-from agent.config.credential import ApiKeySource, key_source
+from agent.config.credential import key_source
 from agent.config.file import LoadedConfig, guessed_state_dir, load, review
-from agent.config.model import Config, LocalConfig
+from agent.config.model import Config
 from agent.doctor.check import Outcome, fail, ok, skipped, unseen, warn
 from agent.doctor.context import Context
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible, CredentialRefused
@@ -48,7 +48,8 @@ def _check_loaded(path: Path | None, context: Context, loaded: LoadedConfig[Conf
 
 
 def api_key(context: Context) -> Outcome:
-    source = _key_source(context)
+    key_file = context.service.api_key_file
+    source = key_source(key_file, context.config_path, context.environment)
     try:
         key = source.read()
     except CredentialRefused as error:
@@ -65,20 +66,20 @@ def api_key(context: Context) -> Outcome:
 
 
 def trust_anchors(context: Context) -> Outcome:
-    service = context.config.service if context.config else None
-    if service is None or not service.ca_file:
+    ca_file = context.service.ca_file
+    if not ca_file:
         return ok("the operating system's certificates")
     try:
-        ssl.create_default_context().load_verify_locations(service.ca_file)
+        ssl.create_default_context().load_verify_locations(ca_file)
     except OSError as error:
         is_invalid = isinstance(error, ssl.SSLError)
         reason = "it contains no PEM certificate" if is_invalid else error.strerror
-        return fail(f"service.ca_file {service.ca_file}: {reason}", "correct service.ca_file")
-    return ok(f"the operating system's certificates, and {service.ca_file}")
+        return fail(f"service.ca_file {ca_file}: {reason}", "correct service.ca_file")
+    return ok(f"the operating system's certificates, and {ca_file}")
 
 
 def printers(context: Context) -> Outcome:
-    local: LocalConfig | None = context.local
+    local = context.local
     if local is None or not local.printers:
         return skipped("none are configured")
     ids = [printer.id for printer in local.printers]
@@ -91,12 +92,6 @@ def printers(context: Context) -> Outcome:
     if incomplete:
         return warn(f"no address: {', '.join(incomplete)}", 'add address = "host:port" to each')
     return ok(f"{len(ids)} configured")
-
-
-def _key_source(context: Context) -> ApiKeySource:
-    service = context.config.service if context.config else None
-    key_file = service.api_key_file if service else ""
-    return key_source(key_file, context.config_path, context.environment)
 
 
 def _mode_for_everyone(path: Path) -> str | None:

@@ -43,17 +43,14 @@ _LOCAL_NETWORK: Final = ("interfaces", "gateway")
 
 
 def route(context: Context) -> Outcome:
-    service = context.config.service if context.config else None
-    if service is None:
-        return fail("no service is configured", "set service.base_url")
     try:
-        route = service_route(service, context.environment)
+        route = service_route(context.service, context.environment)
     except ValueError as error:
         return fail(str(error), "correct service.proxy or the HTTPS_PROXY variable")
     detail = f"directly to {route.authority}: {route.why}"
     if route.proxy is not None:
         detail = f"to {route.authority} through the proxy {route.proxy} ({route.why})"
-    is_system = service.proxy == SYSTEM_PROXY
+    is_system = context.service.proxy == SYSTEM_PROXY
     script = _proxy_script() if is_system and route.proxy is None else None
     if script is not None:
         return warn(
@@ -158,8 +155,7 @@ def certificate(context: Context) -> Outcome:
     if not route.is_tls:
         return skipped("plain http on loopback has no certificate")
     tls_context = ssl.create_default_context()
-    ca_file = context.config.service.ca_file if context.config else ""
-    if ca_file:
+    if ca_file := context.service.ca_file:
         tls_context.load_verify_locations(ca_file)
     try:
         with connect_to_service(route, tls_context) as sock:

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, get_args
 
 from agent import __version__
 from agent.adapters.storage.record import read_record
@@ -13,10 +13,15 @@ from agent.adapters.upgrade.record import read_upgrade
 from agent.config.rights import how_to_start, with_sudo
 from agent.doctor.check import Outcome, fail, fail_by, ok, skipped, warn
 from agent.doctor.context import Context
-from agent.doctor.processes import describe_processes, other_agents
-from agent.doctor.public_status import combine_status, describe
-from agent.doctor.service_unit import UnitFacts, read_unit
-from agent.errors import StateError
+from agent.doctor.public_status import (
+    UnitFacts,
+    combine_status,
+    describe,
+    describe_processes,
+    other_agents,
+    read_unit,
+)
+from agent.errors import StateError, UnavailableCause
 from agent.presentation.connectivity.sentences import (
     connection_sentence,
     is_empty,
@@ -37,10 +42,8 @@ CONNECTION_CHECKS: Final = (
 
 COVERED_CONDITIONS: Final = frozenset(
     {
-        "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
-        "redirect", "captive-portal", "server-error", "bad-reply", "throttled",
-        "credential-refused", "not-enrolled", "revoked", "clock-skew",
-        "state-failing", "reports-waiting",
+        *get_args(UnavailableCause), "credential-refused", "not-enrolled", "revoked",
+        "clock-skew", "state-failing", "reports-waiting",
     }
 )  # fmt: skip
 """Conditions of the daemon (rules.health) that other checks cover."""
@@ -138,7 +141,7 @@ def _check_unit(unit: UnitFacts | None) -> Outcome:
             f"{with_sudo('systemctl unmask venue-agent')}, then"
             f" {with_sudo('venue-agent service install')}",
         )
-    if not unit.is_enabled:
+    if not unit.starts_at_boot:
         return fail(
             "the service is disabled: it does not start with the machine",
             f"run {with_sudo('venue-agent service install')}: it enables an installed service",

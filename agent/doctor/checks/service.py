@@ -58,7 +58,7 @@ def captive_portal(context: Context) -> Outcome:
 
 
 def service(context: Context) -> Outcome:
-    error = context.current_result.error if context.current_result else None
+    error = context.current_result.error
     if isinstance(error, ServiceUnavailable):
         condition = CONDITIONS[error.cause]
         make_outcome = fail if condition.severity == "error" else warn
@@ -69,7 +69,7 @@ def service(context: Context) -> Outcome:
 
 
 def credential(context: Context) -> Outcome:
-    error = context.current_result.error if context.current_result else None
+    error = context.current_result.error
     if isinstance(error, CredentialRefused):
         return fail(str(error), _KEY_FIX)
     if isinstance(error, Refused):
@@ -112,8 +112,8 @@ def _grant_outcome(error: ServiceError | None) -> Outcome:
 
 
 def location(context: Context) -> Outcome:
-    configured_location = context.config.service.location_id if context.config else ""
-    error = context.challenge_result.error if context.challenge_result else None
+    configured_location = context.service.location_id
+    error = context.challenge_result.error
     if isinstance(error, Refused):
         is_unknown_location = error.status == NOT_FOUND and error.code is None
         if _is_about_location(error) or is_unknown_location:
@@ -134,23 +134,20 @@ def location(context: Context) -> Outcome:
 def binding(context: Context) -> Outcome:
     """Check that the binding of this device still exists at the service."""
     record, result = context.record, context.current_result
-    if result is None or result.error is not None:
-        reason = result.error if result else "it was not called"
-        return skipped(f"the service gave no usable answer: {reason}")
+    if result.error is not None:
+        return skipped(f"the service gave no usable answer: {result.error}")
     if record is None or record.binding is None:
         return _not_enrolled(result.current)
-    bound_record = record.binding.record
-    verdict = compare_bindings(
-        result.current, instance_id=bound_record.instance_id, binding_id=bound_record.binding_id
-    )
+    binding_id = record.binding.record.binding_id
+    verdict = compare_bindings(result.current, record.binding.record)
     if verdict is BindingVerdict.KEEP:
-        return ok(f"{bound_record.binding_id}")
+        return ok(f"{binding_id}")
     if verdict is BindingVerdict.ADOPT:
         return warn(
             "the service has a new binding for this device", "restart the agent to adopt it"
         )
     if verdict is BindingVerdict.SHARED:
-        return ok(f"{bound_record.binding_id}; the API key serves other devices as well")
+        return ok(f"{binding_id}; the API key serves other devices as well")
     return fail("the service has revoked this device", CONDITIONS["revoked"].fix)
 
 
@@ -164,15 +161,13 @@ def _not_enrolled(current: EnrollmentRecord | None) -> Outcome:
 
 
 def _challenge(context: Context) -> ServiceCall:
-    location_id = context.config.service.location_id if context.config else ""
-
     async def request_challenge(client: ServiceClient) -> None:
         await client.challenge(
             ChallengeRequest(
                 instance_id=uuid.uuid4(),
                 public_key=_throwaway_key(),
                 platform=service_platform(),
-                location_id=location_id,
+                location_id=context.service.location_id,
                 legacy_install_id="doctor",
                 app_version=__version__,
                 capabilities=(),
@@ -190,9 +185,7 @@ def _throwaway_key() -> str:
 
 
 def _call_service(context: Context, service_call: ServiceCall) -> CallResult:
-    if context.config is None:
-        raise LookupError("there is no configuration")
-    settings = context.config.service.model_copy(update={"request_timeout_seconds": CALL_TIMEOUT_S})
+    settings = context.service.model_copy(update={"request_timeout_seconds": CALL_TIMEOUT_S})
 
     async def call_and_close() -> EnrollmentRecord | None:
         client = ServiceClient(settings, ApiKeySource(None, context.api_key), SystemClock())

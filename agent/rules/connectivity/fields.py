@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from statistics import median
 from typing import Final
 
@@ -26,26 +26,13 @@ LINES_MAX: Final = 32
 """Maximum number of lines of `history.recent` and `history.events`."""
 WORST_HOURS_MAX: Final = 3
 
-_KEYS: Final = (
-    "history.since",
-    "history.incidents24h",
-    "history.incidents7d",
-    "history.downtimeSeconds24h",
-    "history.downtimeSeconds7d",
-    "history.causes7d",
-    "history.worstHours",
-    "history.recent",
-    "history.events",
-    "history.roundTripP95Ms24h",
-    "history.signalMinDbm24h",
-    "history.roams24h",
-    "history.hours",
-)
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 
 def missing_history_fields(reason: str) -> Iterator[Field]:
     """Yield the fields of a machine without a record, for example if the recorder is off."""
-    return (Field(key, SOURCE, "not-applicable", None, clip(reason)) for key in _KEYS)
+    fields = history_fields(History(_EPOCH), _EPOCH)  # only the keys are used
+    return (Field(field.key, SOURCE, "not-applicable", None, clip(reason)) for field in fields)
 
 
 def history_fields(history: History, now: datetime, zone: tzinfo | None = None) -> Iterator[Field]:
@@ -65,27 +52,27 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
     last_24_hours = [hour for hour in history.hours if now - DAY <= hour.at <= now]
     round_trips_ms = [ms for hour in last_24_hours if (ms := hour.round_trip_p95_ms) is not None]
     signals = [hour.signal_dbm for hour in last_24_hours if hour.signal_dbm is not None]
-    # In the order of `_KEYS`.
-    values: tuple[FieldValue | None, ...] = (
-        history.since.isoformat(timespec="seconds"),
-        len(day_interruptions),
-        len(week_interruptions),
-        _downtime_s(day_interruptions),
-        _downtime_s(week_interruptions),
-        tuple(map(total_line, _totals((*week_interruptions, *week_faults)))),
-        tuple(_worst_hours(week_interruptions, zone)),
-        _newest(incident_line(incident) for incident in history.incidents),
-        _newest(event_line(event) for event in history.events),
-        round(median(round_trips_ms), 1) if round_trips_ms else None,
-        min(signals, default=None),
-        len(roams),
-        tuple(clip(hour_line(row)) for row in hours),
-    )
+    causes = map(total_line, _totals((*week_interruptions, *week_faults)))
+    values: dict[str, FieldValue | None] = {
+        "history.since": history.since.isoformat(timespec="seconds"),
+        "history.incidents24h": len(day_interruptions),
+        "history.incidents7d": len(week_interruptions),
+        "history.downtimeSeconds24h": _downtime_s(day_interruptions),
+        "history.downtimeSeconds7d": _downtime_s(week_interruptions),
+        "history.causes7d": tuple(causes),
+        "history.worstHours": tuple(_worst_hours(week_interruptions, zone)),
+        "history.recent": _newest(incident_line(incident) for incident in history.incidents),
+        "history.events": _newest(event_line(event) for event in history.events),
+        "history.roundTripP95Ms24h": round(median(round_trips_ms), 1) if round_trips_ms else None,
+        "history.signalMinDbm24h": min(signals, default=None),
+        "history.roams24h": len(roams),
+        "history.hours": tuple(clip(hour_line(row)) for row in hours),
+    }
     absences = {
         "history.roundTripP95Ms24h": "no heartbeat was answered in the last 24 hours",
         "history.signalMinDbm24h": "no Wi-Fi signal was measured in the last 24 hours",
     }
-    for key, value in zip(_KEYS, values, strict=True):
+    for key, value in values.items():
         if value is None:
             yield Field(key, SOURCE, "not-applicable", None, absences[key])
         else:

@@ -13,7 +13,7 @@ record short and correct:
 - More than ``FLAPPING_ABOVE`` incidents with the same cause within an hour become one with a count.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
@@ -102,7 +102,7 @@ class IncidentBuilder:
                 begins_at = max(begins_at, self._ended_at)
             self._extend(_Segment(diagnosis.cause, begins_at, diagnosis.evidence))
             return ()
-        ended_incidents = tuple(self._incidents_until(at))
+        ended_incidents = self._incidents_until(at)
         if ended_incidents:
             self._ended_at = at
         self._segments.clear()
@@ -120,7 +120,7 @@ class IncidentBuilder:
 
         The last one has not ended.
         """
-        incidents = [*self._incidents_until(at)]
+        incidents = self._incidents_until(at)
         if incidents:
             incidents[-1] = replace(incidents[-1], ended_at=None)
         return tuple(incidents)
@@ -138,8 +138,8 @@ class IncidentBuilder:
             self._segments.pop()
         self._segments.append(segment)
 
-    def _parts(self, at: datetime) -> list[tuple[_Segment, datetime]]:
-        """Return each segment with its end.
+    def _incidents_until(self, at: datetime) -> list[Incident]:
+        """Return an incident for each segment.
 
         If a segment belongs to the cause of the previous one, the two are joined.
         """
@@ -150,10 +150,7 @@ class IncidentBuilder:
                 parts[-1] = (parts[-1][0], ends_at)
             else:
                 parts.append((segment, ends_at))
-        return parts
-
-    def _incidents_until(self, at: datetime) -> Iterator[Incident]:
-        return (_incident(segment, ends_at) for segment, ends_at in self._parts(at))
+        return [_incident(segment, ends_at) for segment, ends_at in parts]
 
     def _merge(self, incident: Incident) -> Incident:
         """Return the incident, joined with earlier ones (see `MERGE_S` and `FLAPPING_ABOVE`)."""

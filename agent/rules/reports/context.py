@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.rules.reports.fit import clip_id
+from agent.wire.device_operations import EnrollmentRecord
 from agent.wire.payloads.common import Environment, Identity
 
 UNENROLLED: Final = "unenrolled"
@@ -19,15 +20,13 @@ class ReportContext:
     environment: Environment
 
 
-def identity_of(
-    *, organization_id: str | None, location_id: str | None, install_id: str | None
-) -> Identity:
+def identity_of(binding: EnrollmentRecord | None, install_id: str | None) -> Identity:
     """Return the machine's identity. Parts that are unknown become "unenrolled".
 
     Texts are clipped: the contract allows longer texts in an enrollment record than in a report.
     """
     return Identity(
-        organization_id=clip_id(organization_id or "", UNENROLLED),
-        location_id=clip_id(location_id or "", UNENROLLED),
+        organization_id=clip_id(binding.organization_id if binding else "", UNENROLLED),
+        location_id=clip_id(binding.location_id if binding else "", UNENROLLED),
         install_id=clip_id(install_id or "", UNENROLLED),
     )

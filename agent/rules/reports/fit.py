@@ -51,7 +51,7 @@ def fitted(value: Any) -> Any:
 
 
 def truncate(
-    items: Iterable[Item], maximum: int, describe: Callable[[int], Item] | None = None
+    items: Iterable[Item], maximum: int, describe: Callable[[int], Item]
 ) -> tuple[Item, ...]:
     """Return the first ``maximum`` items.
 
@@ -61,7 +61,5 @@ def truncate(
     everything = tuple(items)
     if len(everything) <= maximum:
         return everything
-    if describe is None:
-        return everything[:maximum]
     kept_items = everything[: maximum - 1]
     return (*kept_items, describe(len(everything) - len(kept_items)))

@@ -79,22 +79,12 @@ def completeness(collected: facts.NetworkFacts) -> Completeness:
 
     Return "limited" if facts were denied, cut or not tried, and "complete" if none of this is true.
     """
-    sources = (collected.interfaces_source, collected.mdns_source, collected.scan_source)
-    if (
-        collected.cancelled
-        or collected.failures
-        or any(s.state in {"failed", "running"} for s in sources)
-    ):
+    states = {source.state for source in _sources(collected).values()}
+    if collected.cancelled or collected.failures or states & {"failed", "running"}:
         return "partial"
     is_denied = collected.unavailable != facts.Unavailable()
-    if (
-        is_denied
-        or collected.truncated
-        or _limitations(collected)
-        or any(s.state == "unsupported" for s in sources)
-    ):
-        return "limited"
-    return "complete"
+    is_cut = collected.truncated or bool(_limitations(collected))
+    return "limited" if is_denied or is_cut or "unsupported" in states else "complete"
 
 
 def outcome_of(completeness: Completeness) -> Outcome:
@@ -174,14 +164,17 @@ def _kept_endpoints(collected: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]
 def _failed_sources(collected: facts.NetworkFacts) -> Iterator[facts.Failure]:
     """Yield a failure for each failed source that has no entry in the collected failures."""
     listed_steps = {failure.step for failure in collected.failures}
-    sources = {
+    for step, source in _sources(collected).items():
+        if source.state == "failed" and step not in listed_steps:
+            yield facts.Failure(step, source.reason or NO_REASON)
+
+
+def _sources(collected: facts.NetworkFacts) -> dict[str, facts.SourceState]:
+    return {
         "interfaces": collected.interfaces_source,
         "mdns": collected.mdns_source,
         "scan": collected.scan_source,
     }
-    for step, source in sources.items():
-        if source.state == "failed" and step not in listed_steps:
-            yield facts.Failure(step, source.reason or NO_REASON)
 
 
 def _discovery(collected: facts.NetworkFacts) -> wire.Discovery | None:
@@ -234,9 +227,7 @@ def _network_map(
         ),
         hosts=tuple(wire.MapHost(**fitted(host)) for host in collected.hosts),
         sources=wire.MapSources(
-            interfaces=_map_source(collected.interfaces_source),
-            mdns=_map_source(collected.mdns_source),
-            scan=_map_source(collected.scan_source),
+            **{name: _map_source(source) for name, source in _sources(collected).items()}
         ),
         limitations=limitations,
         bounds=wire.MapBounds(

@@ -94,9 +94,7 @@ class Enrollment:
                 f"`current` fails: {error}", needs_recheck=needs_recheck
             )
             return
-        verdict = compare_bindings(
-            current, instance_id=binding.instance_id, binding_id=binding.binding_id
-        )
+        verdict = compare_bindings(current, binding)
         log.debug("verdict on the binding: %s", verdict)
         if verdict is BindingVerdict.ADOPT and current is not None:
             log.warning(

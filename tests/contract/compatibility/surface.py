@@ -27,7 +27,7 @@ from agent.adapters.storage.history import HistoryRow
 from agent.adapters.storage.status_file import DaemonStatus
 from agent.cli import main as agent_main
 from agent.cli.status import _document as status_document
-from agent.config.model import Config, sections_of
+from agent.config.model import SECTIONS
 from agent.doctor.check import CheckResult
 from agent.doctor.document import document_of
 from agent.rules.connectivity.document import record_document
@@ -90,7 +90,7 @@ def exit_codes() -> Iterator[str]:
 
 
 def configuration_keys() -> Iterator[str]:
-    for section, model in sections_of(Config).items():
+    for section, model in SECTIONS.items():
         yield from (f"{section}.{key}" for key in model.model_fields)
 
 

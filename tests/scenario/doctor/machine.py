@@ -31,9 +31,9 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, StatusFile
 from agent.doctor.check import Check, CheckResult
 from agent.doctor.context import Context
+from agent.doctor.public_status import parse_systemctl
 from agent.doctor.registry import CHECKS
 from agent.doctor.runner import TOTAL_S, run_checks
-from agent.doctor.service_unit import parse_systemctl
 from agent.wire.codec import decode
 from agent.wire.device_operations import EnrollmentRecord
 from tests.fakes.strict_service import StrictService

@@ -12,6 +12,7 @@ from agent.doctor.context import Context
 from agent.errors import CollectorError
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.vocabulary import Kind
+from collectors.contract import Job
 from tests.fixtures import payloads
 from tests.unit.agent.cli.running_state import running_daemon, status_of
 
@@ -23,10 +24,8 @@ class Collector:
         self.kinds: list[Kind] = []
         self.fails = False
 
-    async def collect(
-        self, config: LocalConfig, state: StateDirectory, kind: Kind
-    ) -> ReportPayload:
-        self.kinds.append(kind)
+    async def collect(self, config: LocalConfig, state: StateDirectory, job: Job) -> ReportPayload:
+        self.kinds.append(job.kind)
         if self.fails:
             raise CollectorError("the child died")
         return payloads.small_venue()

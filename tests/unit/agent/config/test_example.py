@@ -7,7 +7,7 @@ from typing import Any
 from agent.cli.config import schema
 from agent.config.example import example
 from agent.config.file import load
-from agent.config.model import Config, LocalConfig, sections_of
+from agent.config.model import SECTIONS, Config, LocalConfig
 from tests.paths import ROOT
 
 
@@ -66,7 +66,7 @@ def test_the_schema_describes_every_key() -> None:
 
 
 def test_every_key_has_a_description() -> None:
-    for name, section in sections_of(Config).items():
+    for name, section in SECTIONS.items():
         assert Config.model_fields[name].description, name
         for key, field in section.model_fields.items():
             assert field.description, f"{name}.{key}"

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.adapters.accounts.privileges import replace_file
 from agent.adapters.identity import KEY_NAME, IdentityFile
 from agent.adapters.storage.state import StateDirectory
 from agent.config.file import load
@@ -74,7 +75,14 @@ def bundle_of(
 ) -> dict[str, str]:
     """Write a bundle to ``path``. Return the content of its files by name."""
     document = document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0)
-    write_bundle(path, context, document, texts=texts or {}, reports=reports)
+    write_bundle(
+        path,
+        context,
+        document,
+        lambda content: replace_file(path, content),
+        texts=texts or {},
+        reports=reports,
+    )
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 

@@ -26,8 +26,7 @@ from agent.doctor.checks.application import check_cups, request_browser
 from agent.doctor.checks.connection import STRICT_ERRORS, compare_clocks, untrusted_outcome
 from agent.doctor.checks.network import parse_unanswered_arp
 from agent.doctor.probe import ProxyRefused, open_tunnel, request, request_date
-from agent.doctor.processes import is_agent, other_agents
-from agent.doctor.service_unit import UnitFacts, parse_systemctl
+from agent.doctor.public_status import UnitFacts, is_agent, other_agents, parse_systemctl
 from agent.rules.route import Proxy, Route
 from tests.fakes.tls_front import Authority, make_authority, server_context
 from tests.paths import FIXTURES
@@ -205,22 +204,29 @@ def test_other_agents_are_unknown_if_processes_cannot_be_listed(
 
 def test_the_state_of_a_systemd_unit_is_parsed() -> None:
     text = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=812\nNRestarts=3\n"
-    assert parse_systemctl(text) == UnitFacts(
-        "systemd", True, True, is_running=True, pid=812, restarts=3
+    unit = parse_systemctl(text)
+    assert unit == UnitFacts(
+        manager="systemd",
+        is_installed=True,
+        starts_at_boot=True,
+        activity="running",
+        pid=812,
+        restarts=3,
     )
+    assert unit.is_running
 
 
 @pytest.mark.parametrize("state", ["enabled-runtime", "linked", "static", "disabled"])
 def test_a_unit_that_does_not_start_at_boot_is_not_enabled(state: str) -> None:
     unit = parse_systemctl(f"LoadState=loaded\nUnitFileState={state}\nActiveState=active\n")
     assert unit is not None
-    assert not unit.is_enabled
+    assert not unit.starts_at_boot
 
 
 def test_a_masked_unit_is_installed_and_masked() -> None:
     unit = parse_systemctl("LoadState=masked\nUnitFileState=masked\nActiveState=inactive\n")
     assert unit is not None
-    assert (unit.is_installed, unit.is_masked, unit.is_enabled) == (True, True, False)
+    assert (unit.is_installed, unit.is_masked, unit.starts_at_boot) == (True, True, False)
 
 
 ARP = """IP address       HW type     Flags       HW address            Mask     Device

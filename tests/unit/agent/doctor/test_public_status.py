@@ -1,18 +1,18 @@
 """Tests of doctor's outcomes for a user who cannot read the agent's state."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.doctor.check import Check, CheckResult, Outcome, fail, ok, unseen
 from agent.doctor.context import Context
-from agent.doctor.processes import is_agent
-from agent.doctor.public_status import combine_status, describe
+from agent.doctor.public_status import UnitFacts, combine_status, describe, is_agent
 from agent.doctor.root_causes import all_visible, any_failed
 from agent.doctor.runner import run_checks
-from agent.doctor.service_unit import UnitFacts
 
-RUNNING = UnitFacts("systemd", is_installed=True, is_enabled=True, is_running=True, pid=7)
-STOPPED = UnitFacts("systemd", is_installed=True, is_enabled=True)
-UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
+STOPPED = UnitFacts(manager="systemd", is_installed=True, starts_at_boot=True)
+RUNNING = replace(STOPPED, activity="running", pid=7)
+UNKNOWN = UnitFacts(manager="systemd", is_installed=False)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from agent.adapters.storage.status_file import (
     StatusFile,
 )
 from agent.config.model import Schedule
-from agent.rules.connectivity.changes import DISK_FLOOR_BYTES
+from agent.rules.connectivity.events import DISK_FLOOR_BYTES
 from agent.rules.health import Problem
 from agent.rules.time_jump import TimeJump
 from agent.tasks.disk_floor import DiskFloor

@@ -8,15 +8,15 @@ import pytest
 
 from agent.config.local_hours import parse_local_hours
 from agent.rules.connectivity.cause import LinkState
-from agent.rules.connectivity.changes import (
+from agent.rules.connectivity.events import (
     DISK_FLOOR_BYTES,
     MachineState,
+    describe_start,
     link_events,
     machine_events,
 )
 from agent.rules.connectivity.hours import HourBuilder
 from agent.rules.connectivity.pace import ProbePace
-from agent.rules.connectivity.starts import describe_start
 
 AT = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
 LINK = LinkState(

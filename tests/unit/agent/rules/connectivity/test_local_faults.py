@@ -5,8 +5,8 @@ once an hour.
 from datetime import UTC, datetime, timedelta
 
 from agent.rules.connectivity.cause import LinkState
+from agent.rules.connectivity.events import HOUR_S, GatewayMacs, Throttling
 from agent.rules.connectivity.local_faults import LocalFaults, LocalReading, LocalState
-from agent.rules.connectivity.repeats import HOUR_S, GatewayMacs, Throttling
 from agent.wire.payloads.history import Incident
 
 AT = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)

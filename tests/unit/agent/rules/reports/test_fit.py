@@ -77,4 +77,3 @@ def test_cut_list_ends_with_the_number_of_missing_items(items: list[int], maximu
     else:
         missing = len(items) - (maximum - 1)
         assert result == (*map(str, items[: maximum - 1]), f"{missing} more")
-        assert truncate(map(str, items), maximum) == tuple(map(str, items[:maximum]))

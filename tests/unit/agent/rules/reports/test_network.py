@@ -21,7 +21,7 @@ JOB = facts.NetworkJob(ports=(80, 631), max_hosts=10, max_services=20, max_durat
 CONTEXT = ReportContext(
     report_id="0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10",
     finished_at="2026-11-20T19:04:15+00:00",
-    identity=identity_of(organization_id="org-0001", location_id=None, install_id="install-1"),
+    identity=identity_of(None, "install-1"),
     environment=describe_environment(LocalConfig()),
 )
 SUCCEEDED = facts.SourceState("succeeded")
