@@ -9,7 +9,7 @@ from typing import Final
 
 from agent.presentation.changes.application_lists import list_changes
 from agent.presentation.changes.change import Change, Changes, change, covers, most_severe_first
-from agent.presentation.changes.findings import Match, finding_changes
+from agent.presentation.changes.findings import Match, WasChecked, finding_changes
 from agent.presentation.changes.history import incident_changes
 from agent.presentation.findings.disks import DISK_FILLING, DISK_FULL
 from agent.presentation.findings.findings import APPLICATION_RULES
@@ -85,7 +85,7 @@ _TEXTS: Final = (
 
 def application_changes(before: ApplicationPayload, after: ApplicationPayload) -> Changes:
     earlier, later = facts_of(before), facts_of(after)
-    changes_in_lists, not_compared = list_changes((before, earlier), (after, later))
+    changes_in_lists, not_compared = list_changes(earlier, later)
     changes = [
         *_restarts(earlier, later),
         *(c for group in _GROUPS for c in _state_changes(earlier.machine, later.machine, group)),
@@ -94,7 +94,7 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
         *_figures(earlier.machine, later.machine),
         *incident_changes(earlier, later),
     ]
-    was_checked = _coverage(before, earlier, after), _coverage(after, later, before)
+    was_checked = _coverage(earlier, later), _coverage(later, earlier)
     changes_in_findings = finding_changes(APPLICATION_RULES, (earlier, later), was_checked)
     # If a finding about a full or nearly full disk changed, the disk's use is not reported as well.
     reported_disks = {
@@ -255,20 +255,17 @@ def _figures(earlier: Fields, later: Fields) -> Iterator[Change]:
 # ---------------------------------------------------------------------------- coverage
 
 
-def _coverage(
-    one: ApplicationPayload, facts: SnapshotFacts, other: ApplicationPayload
-) -> Callable[[Match[SnapshotFacts]], bool]:
+def _coverage(one: SnapshotFacts, other: SnapshotFacts) -> WasChecked[SnapshotFacts]:
     """Return a function that returns whether ``one`` has the fields for a finding of ``other``.
 
-    ``facts`` are the facts of ``one``. Without the fields, it is unknown whether the problem
-    existed at the time of ``one``.
+    Without the fields, it is unknown whether the problem existed at the time of ``one``.
     """
-    is_whole = not one.snapshot.truncated and covers(one, other)
+    is_whole = not one.payload.snapshot.truncated and covers(one.payload, other.payload)
 
     def was_checked(match: Match[SnapshotFacts]) -> bool:
         # The subject can be ``NAME (MODEL)``, for example for a drive. Keys contain only the name.
         name = match.subject.partition(" (")[0]
-        fields = _fields_of(facts, name)
+        fields = _fields_of(one, name)
         for pattern in _KEY.findall(match.rule.fields):
             matching = _matching(fields, pattern, name)
             if not all(field.status in {"available", "not-applicable"} for field in matching):
