@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from agent.presentation.connectivity.record import ReportedRecord, record_of, totals_of
+from agent.presentation.findings.conditions import at_least
 from agent.presentation.findings.rule import Detect, NoteRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
 from agent.presentation.humanize import format_seconds, times
@@ -54,7 +55,7 @@ def _period(record: ReportedRecord, now: datetime, days: int = _WEEK_DAYS) -> st
     return f"{day_count} days" if day_count > 1 else "24 hours"
 
 
-def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Values | None:
+def _outage(facts: SnapshotFacts, cause: Cause, count_min: int = REPEATED) -> Values | None:
     """Return the values of a sentence about the outages with one cause.
 
     Return None if the outages were few and short.
@@ -68,7 +69,7 @@ def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Val
     incidents = [incident for incident in record.incidents if incident.cause == cause]
     today = [incident for incident in incidents if now - incident.began_at <= _DAY]
     count_today = sum(incident.count for incident in today)
-    is_rare = total.count < at_least and count_today < REPEATED_TODAY
+    is_rare = total.count < count_min and count_today < REPEATED_TODAY
     if is_rare and total.downtime_s < LONG_S:
         return None
     if count_today >= REPEATED_TODAY:
@@ -108,9 +109,9 @@ def _peak_hours(rows: Iterable[HourRow], cause: Cause) -> str:
     return ""
 
 
-def _repeated(cause: Cause, at_least: int = REPEATED) -> Detect[SnapshotFacts]:
+def _repeated(cause: Cause, count_min: int = REPEATED) -> Detect[SnapshotFacts]:
     def detect(facts: SnapshotFacts) -> Iterator[Values]:
-        if values := _outage(facts, cause, at_least):
+        if values := _outage(facts, cause, count_min):
             yield values
 
     return detect
@@ -146,8 +147,8 @@ def _cable_lost(facts: SnapshotFacts) -> Iterator[Values]:
             yield {**values, "link": f"link of {name}" if name else "network link"}
 
 
-def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
-    """Return a function that detects at least ``at_least`` events in 7 days.
+def _events(kind: EventKind, count_min: int) -> Detect[SnapshotFacts]:
+    """Return a function that detects at least ``count_min`` events in 7 days.
 
     It yields their number and the detail of the last event.
     """
@@ -162,7 +163,7 @@ def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
         recent = [
             event for event in events_of_kind if timedelta() <= now - event.at <= _WEEK_DAYS * _DAY
         ]
-        if record is not None and len(recent) >= at_least:
+        if record is not None and len(recent) >= count_min:
             count, why = times(len(recent)), recent[0].detail
             yield {"times": count, "period": _period(record, now), "why": why}
 
@@ -173,12 +174,6 @@ def _throttled(facts: SnapshotFacts) -> Iterator[Values]:
     for values in _events("processor-throttled", THROTTLED)(facts):
         # The sentence needs a number of hours: "3", not "3 times".
         yield {**values, "times": values["times"].removesuffix(" times")}
-
-
-def _roamed(facts: SnapshotFacts) -> Iterator[Values]:
-    count = facts.machine.number("history.roams24h")
-    if count is not None and count >= ROAMS_FROM:
-        yield {"times": times(round(count))}
 
 
 _FIELDS: Final = "history.causes7d, history.recent, history.hours"
@@ -310,7 +305,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         f"at least {ROAMS_FROM}",
         "The Wi-Fi changed its access point {times} in 24 hours.",
         "bind the machine to one access point (BSSID), or move it closer to an access point",
-        _roamed,
+        at_least("history.roams24h", ROAMS_FROM, "times", lambda count: times(round(count))),
     ),
     NoteRule(
         "service-outages",

@@ -50,10 +50,6 @@ class Rule(Generic[Facts]):
         """Return the sentence of one match, in plain text."""
         return _fill_in(self.sentence, values)
 
-    def fix_of(self, values: Values) -> str:
-        """Return the fix, with the values of one match."""
-        return _fill_in(self.fix, values)
-
 
 class ProblemRule(Rule[Facts]):
     severity = "bad"
@@ -114,5 +110,5 @@ def match_rules(
 
 def finding_of(rule: Rule[Facts], matches: tuple[Values, ...]) -> Finding:
     sentences = tuple(map(rule.sentence_of, matches[:SENTENCES_MAX]))
-    fix = rule.fix_of(matches[0])
+    fix = _fill_in(rule.fix, matches[0])
     return Finding(rule.code, rule.severity, sentences, fix, len(matches) - len(sentences))
