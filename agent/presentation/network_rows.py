@@ -97,19 +97,11 @@ def source_rows(payload: NetworkPayload) -> tuple[SourceRow, ...]:
 
     The states come from the network map, or from the discovery if the report has no map.
     """
-    if payload.network_map is not None:
-        sources = payload.network_map.sources
-        return (
-            _source_row("Interfaces", sources.interfaces),
-            _source_row("mDNS", sources.mdns),
-            _source_row("Scan", sources.scan),
-        )
-    if payload.discovery is not None:
-        return (
-            _source_row("mDNS", payload.discovery.mdns),
-            _source_row("Scan", payload.discovery.scan),
-        )
-    return ()
+    network = payload.network_map
+    interfaces = [("Interfaces", network.sources.interfaces)] if network else []
+    discovery = network.sources if network else payload.discovery
+    others = [("mDNS", discovery.mdns), ("Scan", discovery.scan)] if discovery else []
+    return tuple(_source_row(name, source) for name, source in (*interfaces, *others))
 
 
 def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
