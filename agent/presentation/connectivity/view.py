@@ -105,9 +105,8 @@ def connection_view(payload: ApplicationPayload) -> ConnectionView | None:
 
 def summary_of(record: ReportedRecord, now: datetime | None) -> str:
     """Return one sentence: ``18 interruptions in 7 days, 1 h 48 min in total.``"""
-    is_young = record.since is None or now is None or now - record.since < timedelta(days=7)
     period = "in 7 days"
-    if is_young and record.since is not None:
+    if record.since is not None and (now is None or now - record.since < timedelta(days=7)):
         period = f"since {time_text(record.to_local(record.since))}"
     if not record.interruption_count:
         return f"No interruptions {period}."
