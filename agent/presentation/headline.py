@@ -11,7 +11,7 @@ from agent.presentation.findings.snapshot_facts import all_fields
 from agent.presentation.hosts.rows import host_rows
 from agent.presentation.humanize import counted, do_not_apply, duration_between, format_timestamp
 from agent.presentation.machine_name import machine_name
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
 from agent.presentation.printer_status import verdict_on
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload
@@ -148,20 +148,16 @@ def _common_rows(payload: Payload) -> tuple[HeadlineRow, ...]:
         ("Agent", f"{version} on {environment.os_platform}" if version else environment.user_agent),
         ("Report", payload.report_id),
     )
-    return tuple(
-        HeadlineRow(label, shorten(value, NAME_LENGTH)) for label, value in values if value
-    )
+    return tuple(HeadlineRow(label, shorten(value)) for label, value in values if value)
 
 
 def _network_rows(payload: NetworkPayload, printers_sentence: str) -> Iterator[HeadlineRow]:
-    yield HeadlineRow("Scope", _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH))
+    yield HeadlineRow("Scope", _SCOPES.get(payload.scope) or shorten(payload.scope))
     if printers_sentence:
         yield HeadlineRow("Printers", printers_sentence.removesuffix("."))
     if payload.network_map is not None:
         system = payload.network_map.os
-        yield HeadlineRow(
-            "System", shorten(f"{system.platform} {system.version or ''}", NAME_LENGTH)
-        )
+        yield HeadlineRow("System", shorten(f"{system.platform} {system.version or ''}"))
         hosts = counted(len(payload.network_map.hosts), "host")
         endpoints = counted(len(payload.endpoints) + payload.endpoints_omitted, "endpoint")
         yield HeadlineRow("Contents", f"{hosts}, {endpoints}")

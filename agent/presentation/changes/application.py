@@ -15,7 +15,7 @@ from agent.presentation.findings.disks import DISK_FILLING, DISK_FULL
 from agent.presentation.findings.findings import APPLICATION_RULES
 from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts, facts_of
 from agent.presentation.humanize import format_bytes, format_timestamp, parse_timestamp, percent
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
@@ -100,14 +100,10 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
     reported_disks = {
         change_.subject for change_ in changes_in_findings if change_.code == "finding disk-full"
     }
-    changes += (
-        disk_use
-        for disk_use in _disks(earlier.machine, later.machine)
-        if disk_use.subject not in reported_disks
-    )
-    return Changes(
-        before.started_at, most_severe_first((*changes, *changes_in_findings)), not_compared
-    )
+    disks = _disks(earlier.machine, later.machine)
+    changes += (disk_use for disk_use in disks if disk_use.subject not in reported_disks)
+    changes += changes_in_findings
+    return Changes(before.started_at, most_severe_first(changes), not_compared)
 
 
 def has_moved(before: float, after: float, by: float) -> bool:
@@ -180,7 +176,7 @@ def _state_changes(earlier: Fields, later: Fields, group: _Group) -> Iterator[Ch
     names = (fields.names(group.prefix, group.aspect) for fields in (earlier, later))
     for name in dict.fromkeys(chain(*names)):
         key = f"{group.prefix}.{name}"
-        label = f"The {group.label} {shorten(later.text(f'{key}.name') or name, NAME_LENGTH)}"
+        label = f"The {group.label} {shorten(later.text(f'{key}.name') or name)}"
         old, new = group.state(earlier, name), group.state(later, name)
         if old and new and old != new:
             severity = group.severities.get(new, "muted")
@@ -217,7 +213,7 @@ def _differ(times: tuple[datetime | None, ...], by_s: float) -> bool:
 
 def _texts(earlier: Fields, later: Fields) -> Iterator[Change]:
     for row in _TEXTS:
-        old, new = (shorten(row.read(fields, row.key), NAME_LENGTH) for fields in (earlier, later))
+        old, new = (shorten(row.read(fields, row.key)) for fields in (earlier, later))
         if old and new and old != new:
             sentence = row.sentence.format(label=row.label, old=old, new=new)
             yield change(row.key, "", (old, new), row.severity, sentence)
@@ -233,7 +229,7 @@ def _disks(earlier: Fields, later: Fields) -> Iterator[Change]:
         )
         if old_level != new_level:
             old, new = percent(before), percent(after)
-            sentence = f"The disk {shorten(mount, NAME_LENGTH)} is {new} full; it was {old}."
+            sentence = f"The disk {shorten(mount)} is {new} full; it was {old}."
             severity: Severity = "warn" if new_level > old_level else "good"
             yield change("disk-use", mount, (old, new), severity, sentence)
 

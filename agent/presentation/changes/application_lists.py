@@ -12,7 +12,7 @@ from agent.presentation.changes.change import Change, change, differences
 from agent.presentation.findings.connectivity import PHYSICAL_TYPES, is_routable
 from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts
 from agent.presentation.humanize import format_value
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
 from agent.presentation.severity import Severity
 
 _LISTS: Final[tuple[tuple[str, str, str, Severity], ...]] = (
@@ -66,7 +66,7 @@ def _added_and_removed(
 def _members(fields: Fields, key: str) -> dict[str, str] | None:
     """Return the members of a list with their labels; None if it could not be read."""
     if fields.is_absent(key) or fields.is_known(key):
-        return {name: shorten(name, NAME_LENGTH) for name in fields.texts(key)}
+        return {name: shorten(name) for name in fields.texts(key)}
     return None
 
 
@@ -83,11 +83,11 @@ def _interface_changes(
         types = {link.text("interface.type") for link in (old_link, new_link)}
         if not types <= PHYSICAL_TYPES:
             continue
-        label = f"The interface {shorten(name, NAME_LENGTH)}"
+        label = f"The interface {shorten(name)}"
         yield from _connection_change(name, label, old_link, new_link)
         ssids = old_link.text("interface.wifiSsid"), new_link.text("interface.wifiSsid")
         if all(ssids) and ssids[0] != ssids[1]:
-            old, new = (shorten(ssid, NAME_LENGTH) for ssid in ssids)
+            old, new = (shorten(ssid) for ssid in ssids)
             sentence = f"{label} is on the Wi-Fi {new}; it was on {old}."
             yield change("interface.wifiSsid", name, ssids, "warn", sentence)
         addresses = _addresses(old_link), _addresses(new_link)
@@ -117,16 +117,8 @@ def _connection_change(name: str, label: str, earlier: Fields, later: Fields) ->
 
 def _addresses(interface: Fields) -> str:
     """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
-    own_addresses = (
-        address.partition("/")[0] for address in interface.texts("interface.addresses")
-    )
-    return ", ".join(
-        sorted(
-            own_address
-            for own_address in own_addresses
-            if ":" not in own_address and is_routable(own_address)
-        )
-    )
+    ips = (address.partition("/")[0] for address in interface.texts("interface.addresses"))
+    return ", ".join(sorted(ip for ip in ips if ":" not in ip and is_routable(ip)))
 
 
 # ---------------------------------------------------------------------------- peripherals
@@ -184,4 +176,4 @@ def _device(port: str, fields: Fields) -> _Device:
     name = next((text for key in keys if (text := fields.text(key))), port)
     product_id = ":".join(fields.text(f"usb.{key}") for key in ("vendorId", "productId", "product"))
     identity = fields.text("usb.serialFingerprint") or product_id.strip(":") or port
-    return _Device(identity, shorten(name, NAME_LENGTH), fields.text("usb.guess") in _ESSENTIAL)
+    return _Device(identity, shorten(name), fields.text("usb.guess") in _ESSENTIAL)

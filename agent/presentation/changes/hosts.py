@@ -94,11 +94,9 @@ def host_changes(
 
 def _hosts(payload: NetworkPayload) -> list[_Host]:
     hosts = payload.network_map.hosts if payload.network_map else ()
-    # After the hosts of the map, host_rows() returns the hosts that only endpoints contain. zip()
+    # After the hosts of the map, host_rows() returns the hosts that only endpoints contain. map()
     # drops these.
-    hosts_with_rows = (
-        _Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False)
-    )
+    hosts_with_rows = map(_Host, hosts, host_rows(payload))
     # A host that is listed at two interfaces counts once.
     return list({host.identity: host for host in hosts_with_rows}.values())
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeVar
 
-from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
+from agent.presentation.plain_text import plain, shorten
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 
 LABELS: Final[Mapping[Severity, str]] = {"bad": "problem", "warn": "warning", "muted": "note"}
@@ -64,7 +64,7 @@ class NoteRule(Rule[Facts]):
 
 
 def _fill_in(text: str, values: Values) -> str:
-    names = {name: shorten(value, NAME_LENGTH) for name, value in values.items()}
+    names = {name: shorten(value) for name, value in values.items()}
     return plain(text.format_map(names))
 
 
