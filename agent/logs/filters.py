@@ -46,6 +46,12 @@ class _Repetitions:
     last: logging.LogRecord | None = None
 
 
+def fields_in(record: logging.LogRecord) -> dict[str, str]:
+    """Return those of FIELDS that a record has."""
+    values = {field: getattr(record, field, None) for field in FIELDS}
+    return {field: str(value) for field, value in values.items() if value is not None}
+
+
 class RedactFilter(logging.Filter):
     """Masks secrets in message, traceback and fields, and sets the fields FIELDS."""
 
@@ -66,9 +72,8 @@ class RedactFilter(logging.Filter):
         record.exc_info = None
         if record.stack_info:
             record.stack_info = redact(record.stack_info)
-        for field in FIELDS:
-            if (value := getattr(record, field, None)) is not None:
-                setattr(record, field, redact(str(value)))
+        for field, text in fields_in(record).items():
+            setattr(record, field, redact(text))
         return True
 
 

@@ -1,4 +1,4 @@
-"""Sends log records to systemd's journal, with the ids in a message as fields (`FIELDS`).
+"""Sends log records to systemd's journal, with the ids in a message as fields (`filters.FIELDS`).
 
 The native protocol sends one datagram for each record. The datagram has a line `KEY=value` for each
 field. A value of several lines is preceded by its length (systemd.io/JOURNAL_NATIVE_PROTOCOL).
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from agent.logs.filters import FIELDS
+from agent.logs.filters import fields_in
 
 SOCKET: Final = Path("/run/systemd/journal/socket")
 MESSAGE_MAX: Final = 32_768
@@ -54,16 +54,13 @@ class JournalHandler(logging.Handler):
 
 def fields_of(record: logging.LogRecord, message: str) -> dict[str, str]:
     """Return a record's journal fields (systemd.journal-fields(7))."""
-    fields = {
+    return {
         "MESSAGE": message[:MESSAGE_MAX],
         "PRIORITY": str(PRIORITIES.get(record.levelno, 6)),
         "SYSLOG_IDENTIFIER": IDENTIFIER,
         "LOGGER": record.name,
+        **{f"VENUE_AGENT_{name.upper()}": text for name, text in fields_in(record).items()},
     }
-    for name in FIELDS:
-        if (value := getattr(record, name, None)) is not None:
-            fields[f"VENUE_AGENT_{name.upper()}"] = str(value)
-    return fields
 
 
 def datagram(fields: Mapping[str, str]) -> bytes:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final, TypeAlias
 
 from agent.config.model import Logging
-from agent.logs.filters import FIELDS, RedactFilter, RepeatFilter
+from agent.logs.filters import RedactFilter, RepeatFilter, fields_in
 from agent.logs.journald import PRIORITIES, JournalHandler, is_stderr_the_journal
 from agent.wire.controls import without_controls
 
@@ -62,10 +62,8 @@ class JsonFormatter(PlainFormatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": plain_message(record),
+            **fields_in(record),
         }
-        for name in FIELDS:
-            if (value := getattr(record, name, None)) is not None:
-                line[name] = str(value)
         if record.exc_info and not record.exc_text:
             record.exc_text = self.formatException(record.exc_info)
         if record.exc_text:

@@ -7,7 +7,7 @@ from typing import Final
 from agent.presentation.findings.snapshot_facts import all_fields
 from agent.presentation.humanize import counted, do_not_apply, format_value
 from agent.presentation.labels import OBJECT_LABELS, field_label
-from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
+from agent.presentation.plain_text import plain, shorten
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import (
     ApplicationPayload,
@@ -118,7 +118,7 @@ def absence_rows(payload: ApplicationPayload) -> tuple[AbsenceRow, ...]:
     for owner, field in all_fields(payload):
         if field.status != "available":
             reason = plain(field.reason or "") or "No reason was given."
-            name = shorten(f"{owner} {field.key}".strip(), NAME_LENGTH)
+            name = shorten(f"{owner} {field.key}".strip())
             absent.setdefault((field.status, reason), []).append(name)
     order = tuple(_ABSENCES)
     rows = sorted(absent.items(), key=lambda item: order.index(item[0][0]))
@@ -175,14 +175,14 @@ def _group(prefix: str, fields: list[SnapshotField]) -> Group:
             sections.append(_section(label, object_fields))
     if rows_of_group:
         sections.insert(0, Section("", tuple(rows_of_group)))
-    title = _TITLES.get(prefix) or shorten(prefix[:1].upper() + prefix[1:], NAME_LENGTH) or "Other"
+    title = _TITLES.get(prefix) or shorten(prefix[:1].upper() + prefix[1:]) or "Other"
     return Group(title, tuple(sections))
 
 
 def _object_title(name: str) -> str:
     """Return the title of an object: ``core 0`` for ``core.0``. A path keeps its dots."""
     is_path = name.startswith("/") or "\\" in name
-    return shorten(name if is_path else name.replace(".", " "), NAME_LENGTH)
+    return shorten(name if is_path else name.replace(".", " "))
 
 
 def _peripheral_title(peripheral: Peripheral) -> str:
@@ -190,12 +190,12 @@ def _peripheral_title(peripheral: Peripheral) -> str:
     keys = ("usb.product", "bluetooth.name", "usb.vendor")
     texts = {field.key: field.value for field in peripheral.fields if isinstance(field.value, str)}
     name = next((texts[key] for key in keys if texts.get(key)), "")
-    return f"{shorten(name, NAME_LENGTH)} ({peripheral.id})" if name else peripheral.id
+    return f"{shorten(name)} ({peripheral.id})" if name else peripheral.id
 
 
 def _section(title: str, fields: Iterable[SnapshotField]) -> Section:
     rows = tuple(_row(field) for field in fields if field.status == "available")
-    return Section(shorten(title, NAME_LENGTH), rows)
+    return Section(shorten(title), rows)
 
 
 def _row(field: SnapshotField | BrowserField, label_prefix: str = "") -> FieldRow:
@@ -203,7 +203,7 @@ def _row(field: SnapshotField | BrowserField, label_prefix: str = "") -> FieldRo
     if label_prefix:
         label = label_prefix + label[:1].lower() + label[1:]
     return FieldRow(
-        label=shorten(label, NAME_LENGTH),
+        label=shorten(label),
         value="" if field.value is None else format_value(field.key, field.value),
-        source=shorten(field.source, NAME_LENGTH),
+        source=shorten(field.source),
     )

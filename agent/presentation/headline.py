@@ -8,10 +8,11 @@ from typing import Final
 from agent.presentation.findings.findings import findings_of, verdict_of
 from agent.presentation.findings.rule import Finding
 from agent.presentation.findings.snapshot_facts import all_fields
-from agent.presentation.hosts.printers import printers_verdict
+from agent.presentation.hosts.rows import host_rows
 from agent.presentation.humanize import counted, do_not_apply, duration_between, format_timestamp
 from agent.presentation.machine_name import machine_name
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
+from agent.presentation.printer_status import verdict_on
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.common import Payload
@@ -23,6 +24,8 @@ _OUTCOMES: Final[dict[Completeness, tuple[str, Severity]]] = {
     "partial": ("Partial: a source failed or was cut short.", "warn"),
     "limited": ("Limited: this machine or its configuration did not allow everything.", "warn"),
 }
+NAMED_MAX: Final = 3
+"""Maximum number of discovered printers that the verdict names."""
 _SCOPES: Final = {"local-network": "this machine's local networks", "device": "this machine only"}
 
 
@@ -85,6 +88,35 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
     )
 
 
+def printers_verdict(payload: NetworkPayload) -> tuple[str, Severity]:
+    """Return one sentence about the printers, and its severity.
+
+    If this machine has no printer, the sentence names the printers on the network.
+    """
+    verdict, severity = verdict_on(payload.printers)
+    on_network = _describe_discovered(payload) if payload.printers == () else ""
+    return (f"{verdict.removesuffix('.')}; {on_network}." if on_network else verdict), severity
+
+
+def _describe_discovered(payload: NetworkPayload) -> str:
+    """Return the number of printers on the network, and the first ones with their addresses.
+
+    For example: ``2 discovered on the network: TM-T88VI at 192.168.1.50, Bar at .51``.
+    Return "" if there are none.
+    """
+    rows = [row for row in host_rows(payload) if row.kind == "printer"]
+    if not rows:
+        return ""
+    network = rows[0].address.rpartition(".")[0]
+    printer_names: list[str] = []
+    for row in rows[:NAMED_MAX]:
+        prefix, _, last_octet = row.address.rpartition(".")
+        where = f".{last_octet}" if printer_names and prefix and prefix == network else row.address
+        printer_names.append(f"{row.model or row.name or row.known_maker or 'one'} at {where}")
+    more = f" and {len(rows) - len(printer_names)} more" if len(rows) > len(printer_names) else ""
+    return f"{len(rows)} discovered on the network: {', '.join(printer_names)}{more}"
+
+
 def _summary(counts: Counter[FieldStatus]) -> str:
     inapplicable = counts["unsupported"] + counts["not-applicable"]
     parts = (
@@ -116,20 +148,16 @@ def _common_rows(payload: Payload) -> tuple[HeadlineRow, ...]:
         ("Agent", f"{version} on {environment.os_platform}" if version else environment.user_agent),
         ("Report", payload.report_id),
     )
-    return tuple(
-        HeadlineRow(label, shorten(value, NAME_LENGTH)) for label, value in values if value
-    )
+    return tuple(HeadlineRow(label, shorten(value)) for label, value in values if value)
 
 
 def _network_rows(payload: NetworkPayload, printers_sentence: str) -> Iterator[HeadlineRow]:
-    yield HeadlineRow("Scope", _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH))
+    yield HeadlineRow("Scope", _SCOPES.get(payload.scope) or shorten(payload.scope))
     if printers_sentence:
         yield HeadlineRow("Printers", printers_sentence.removesuffix("."))
     if payload.network_map is not None:
         system = payload.network_map.os
-        yield HeadlineRow(
-            "System", shorten(f"{system.platform} {system.version or ''}", NAME_LENGTH)
-        )
+        yield HeadlineRow("System", shorten(f"{system.platform} {system.version or ''}"))
         hosts = counted(len(payload.network_map.hosts), "host")
         endpoints = counted(len(payload.endpoints) + payload.endpoints_omitted, "endpoint")
         yield HeadlineRow("Contents", f"{hosts}, {endpoints}")

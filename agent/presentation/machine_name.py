@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
 
 _NO_NAME: Final = re.compile(
     r"(unenrolled)?|(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
@@ -14,4 +14,4 @@ because the host had no name."""
 
 def machine_name(install_id: str) -> str | None:
     """Return the install id as a title; None if it is not a name."""
-    return None if _NO_NAME.fullmatch(install_id) else shorten(install_id, NAME_LENGTH)
+    return None if _NO_NAME.fullmatch(install_id) else shorten(install_id)

@@ -5,7 +5,7 @@ Every string in a row is plain text. Long names are cut; reasons are complete.
 
 from dataclasses import dataclass
 
-from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
+from agent.presentation.plain_text import plain, shorten
 from agent.presentation.printer_status import (
     STATUS_ORDER,
     STATUS_SEVERITIES,
@@ -79,10 +79,8 @@ def printer_row(printer: Printer) -> PrinterRow:
         status=status,
         severity=STATUS_SEVERITIES[status],
         transport=printer.transport,
-        address=shorten(address, NAME_LENGTH) or "no address",
-        discovered_address=""
-        if discovered_address == address
-        else shorten(discovered_address, NAME_LENGTH),
+        address=shorten(address) or "no address",
+        discovered_address="" if discovered_address == address else shorten(discovered_address),
         reason=plain(printer.reason or "") or "No reason was given.",
     )
 
@@ -97,19 +95,11 @@ def source_rows(payload: NetworkPayload) -> tuple[SourceRow, ...]:
 
     The states come from the network map, or from the discovery if the report has no map.
     """
-    if payload.network_map is not None:
-        sources = payload.network_map.sources
-        return (
-            _source_row("Interfaces", sources.interfaces),
-            _source_row("mDNS", sources.mdns),
-            _source_row("Scan", sources.scan),
-        )
-    if payload.discovery is not None:
-        return (
-            _source_row("mDNS", payload.discovery.mdns),
-            _source_row("Scan", payload.discovery.scan),
-        )
-    return ()
+    network = payload.network_map
+    interfaces = [("Interfaces", network.sources.interfaces)] if network else []
+    discovery = network.sources if network else payload.discovery
+    others = [("mDNS", discovery.mdns), ("Scan", discovery.scan)] if discovery else []
+    return tuple(_source_row(name, source) for name, source in (*interfaces, *others))
 
 
 def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
@@ -143,14 +133,11 @@ def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
 
 def _interface_row(link: MapInterface) -> InterfaceRow:
     return InterfaceRow(
-        name=shorten(link.name, NAME_LENGTH),
-        addresses=tuple(
-            # The contract's numbers are floats.
-            f"{shorten(link_address.address, NAME_LENGTH)}/{link_address.prefix_length:.6g}"
-            for link_address in link.addresses
-        ),
-        gateways=tuple(shorten(gateway, NAME_LENGTH) for gateway in link.gateways),
-        mac_address=shorten(link.mac_address or "", NAME_LENGTH),
+        name=shorten(link.name),
+        # The contract's numbers are floats.
+        addresses=tuple(f"{shorten(a.address)}/{a.prefix_length:.6g}" for a in link.addresses),
+        gateways=tuple(map(shorten, link.gateways)),
+        mac_address=shorten(link.mac_address or ""),
     )
 
 

@@ -43,7 +43,7 @@ def plain(text: str) -> str:
     return "".join(kept_parts)
 
 
-def shorten(text: str, length: int) -> str:
+def shorten(text: str, length: int = NAME_LENGTH) -> str:
     """Return plain text, cut to ``length`` characters.
 
     If it was cut, the number of removed characters is appended: ``… (+12 characters)``.

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Final, Literal
 
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
 from agent.presentation.severity import Severity
 from agent.wire.addresses import parse_ip, split_host_port
 from agent.wire.payloads.network import Printer
@@ -21,7 +21,7 @@ STATUS_ORDER: Final = tuple(STATUS_SEVERITIES)
 
 
 def printer_name(printer: Printer) -> str:
-    return shorten(printer.name, NAME_LENGTH) or shorten(printer.id, NAME_LENGTH) or "(no name)"
+    return shorten(printer.name) or shorten(printer.id) or "(no name)"
 
 
 def described_name(printer: Printer) -> str:

@@ -6,11 +6,11 @@ On a terminal, the elapsed time of each unfinished step and of the whole run is 
 continuously. Everything goes to stderr, so that the output of a command can be piped.
 """
 
-from __future__ import annotations
-
 import sys
 import time
-from typing import TYPE_CHECKING, Final, Self
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Final, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
@@ -18,10 +18,6 @@ from rich.text import Text
 
 from agent.presentation.humanize import format_seconds
 from agent.presentation.plain_text import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import TracebackType
 
 STEPS_MAX: Final = 64
 """Maximum number of displayed steps. Updates of further steps are ignored."""

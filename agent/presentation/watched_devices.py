@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
+from agent.presentation.plain_text import plain, shorten
 from agent.presentation.severity import Severity
 from agent.wire.payloads.network import NetworkPayload
 from agent.wire.payloads.watched_devices import WatchedLine, WatchedState, parse_watched
@@ -44,16 +44,12 @@ def watched_rows(payload: NetworkPayload) -> tuple[WatchedRow, ...]:
     """Return the watched devices, the ones with problems first."""
     order = tuple(SEVERITIES)
     devices = sorted(watched_devices(payload), key=lambda device: order.index(device.state))
-    return tuple(
-        WatchedRow(
-            shorten(device.name, NAME_LENGTH),
-            device.kind,
-            device.state,
-            SEVERITIES[device.state],
-            plain("; ".join(_details(device))),
-        )
-        for device in devices
-    )
+    return tuple(map(_row, devices))
+
+
+def _row(device: WatchedLine) -> WatchedRow:
+    name, details = shorten(device.name), plain("; ".join(_details(device)))
+    return WatchedRow(name, device.kind, device.state, SEVERITIES[device.state], details)
 
 
 def located_devices(payload: NetworkPayload) -> dict[str, WatchedLine]:

@@ -1,9 +1,9 @@
 """Converts JSON to models and back. Invalid data raises `validation.ValidationError`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic import ValidationError as PydanticValidationError
@@ -13,6 +13,9 @@ from agent.wire.base import FROM_OUTSIDE
 from agent.wire.validation import MESSAGE_MAX, Issue, ValidationError, issues_of
 
 T = TypeVar("T")
+
+# Without this type, mypy would refuse types as arguments: it does not know that they are hashable.
+_adapter: Final[Callable[[Any], TypeAdapter[Any]]] = cache(TypeAdapter)
 
 
 def parse_json(content: bytes | str) -> Any:
@@ -34,9 +37,8 @@ def decode(content: bytes | str, kind: type[T]) -> T:
 
 def validate(value: Any, kind: type[T]) -> T:
     """Validate plain values, such as parsed JSON or TOML, as ``kind``. Raises ValidationError."""
-    key: Any = kind  # mypy does not know that a type is hashable
     with _as_issues(value):
-        result: T = _adapter(key).validate_python(
+        result: T = _adapter(kind).validate_python(
             value, context=FROM_OUTSIDE, by_alias=True, by_name=False
         )
     return result
@@ -56,9 +58,8 @@ def read_row(row: Mapping[str, Any], kind: type[T]) -> T:
 
     Raises ValidationError.
     """
-    key: Any = kind
     with _as_issues():
-        value: T = _adapter(key).validate_python(row)
+        value: T = _adapter(kind).validate_python(row)
     return value
 
 
@@ -91,8 +92,3 @@ def _as_issues(value: Any = None) -> Iterator[None]:
         raise ValidationError(issues_of(error, value)) from None
     except RecursionError:
         raise ValidationError((Issue((), "it is nested too deeply"),)) from None
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)

@@ -9,13 +9,13 @@ from typing import Final
 
 from agent.presentation.changes.application_lists import list_changes
 from agent.presentation.changes.change import Change, Changes, change, covers, most_severe_first
-from agent.presentation.changes.findings import Match, finding_changes
+from agent.presentation.changes.findings import Match, WasChecked, finding_changes
 from agent.presentation.changes.history import incident_changes
 from agent.presentation.findings.disks import DISK_FILLING, DISK_FULL
 from agent.presentation.findings.findings import APPLICATION_RULES
 from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts, facts_of
 from agent.presentation.humanize import format_bytes, format_timestamp, parse_timestamp, percent
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
@@ -85,7 +85,7 @@ _TEXTS: Final = (
 
 def application_changes(before: ApplicationPayload, after: ApplicationPayload) -> Changes:
     earlier, later = facts_of(before), facts_of(after)
-    changes_in_lists, not_compared = list_changes((before, earlier), (after, later))
+    changes_in_lists, not_compared = list_changes(earlier, later)
     changes = [
         *_restarts(earlier, later),
         *(c for group in _GROUPS for c in _state_changes(earlier.machine, later.machine, group)),
@@ -94,20 +94,16 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
         *_figures(earlier.machine, later.machine),
         *incident_changes(earlier, later),
     ]
-    was_checked = _coverage(before, earlier, after), _coverage(after, later, before)
+    was_checked = _coverage(earlier, later), _coverage(later, earlier)
     changes_in_findings = finding_changes(APPLICATION_RULES, (earlier, later), was_checked)
     # If a finding about a full or nearly full disk changed, the disk's use is not reported as well.
     reported_disks = {
         change_.subject for change_ in changes_in_findings if change_.code == "finding disk-full"
     }
-    changes += (
-        disk_use
-        for disk_use in _disks(earlier.machine, later.machine)
-        if disk_use.subject not in reported_disks
-    )
-    return Changes(
-        before.started_at, most_severe_first((*changes, *changes_in_findings)), not_compared
-    )
+    disks = _disks(earlier.machine, later.machine)
+    changes += (disk_use for disk_use in disks if disk_use.subject not in reported_disks)
+    changes += changes_in_findings
+    return Changes(before.started_at, most_severe_first(changes), not_compared)
 
 
 def has_moved(before: float, after: float, by: float) -> bool:
@@ -180,7 +176,7 @@ def _state_changes(earlier: Fields, later: Fields, group: _Group) -> Iterator[Ch
     names = (fields.names(group.prefix, group.aspect) for fields in (earlier, later))
     for name in dict.fromkeys(chain(*names)):
         key = f"{group.prefix}.{name}"
-        label = f"The {group.label} {shorten(later.text(f'{key}.name') or name, NAME_LENGTH)}"
+        label = f"The {group.label} {shorten(later.text(f'{key}.name') or name)}"
         old, new = group.state(earlier, name), group.state(later, name)
         if old and new and old != new:
             severity = group.severities.get(new, "muted")
@@ -217,7 +213,7 @@ def _differ(times: tuple[datetime | None, ...], by_s: float) -> bool:
 
 def _texts(earlier: Fields, later: Fields) -> Iterator[Change]:
     for row in _TEXTS:
-        old, new = (shorten(row.read(fields, row.key), NAME_LENGTH) for fields in (earlier, later))
+        old, new = (shorten(row.read(fields, row.key)) for fields in (earlier, later))
         if old and new and old != new:
             sentence = row.sentence.format(label=row.label, old=old, new=new)
             yield change(row.key, "", (old, new), row.severity, sentence)
@@ -233,7 +229,7 @@ def _disks(earlier: Fields, later: Fields) -> Iterator[Change]:
         )
         if old_level != new_level:
             old, new = percent(before), percent(after)
-            sentence = f"The disk {shorten(mount, NAME_LENGTH)} is {new} full; it was {old}."
+            sentence = f"The disk {shorten(mount)} is {new} full; it was {old}."
             severity: Severity = "warn" if new_level > old_level else "good"
             yield change("disk-use", mount, (old, new), severity, sentence)
 
@@ -255,20 +251,17 @@ def _figures(earlier: Fields, later: Fields) -> Iterator[Change]:
 # ---------------------------------------------------------------------------- coverage
 
 
-def _coverage(
-    one: ApplicationPayload, facts: SnapshotFacts, other: ApplicationPayload
-) -> Callable[[Match[SnapshotFacts]], bool]:
+def _coverage(one: SnapshotFacts, other: SnapshotFacts) -> WasChecked[SnapshotFacts]:
     """Return a function that returns whether ``one`` has the fields for a finding of ``other``.
 
-    ``facts`` are the facts of ``one``. Without the fields, it is unknown whether the problem
-    existed at the time of ``one``.
+    Without the fields, it is unknown whether the problem existed at the time of ``one``.
     """
-    is_whole = not one.snapshot.truncated and covers(one, other)
+    is_whole = not one.payload.snapshot.truncated and covers(one.payload, other.payload)
 
     def was_checked(match: Match[SnapshotFacts]) -> bool:
         # The subject can be ``NAME (MODEL)``, for example for a drive. Keys contain only the name.
         name = match.subject.partition(" (")[0]
-        fields = _fields_of(facts, name)
+        fields = _fields_of(one, name)
         for pattern in _KEY.findall(match.rule.fields):
             matching = _matching(fields, pattern, name)
             if not all(field.status in {"available", "not-applicable"} for field in matching):

@@ -12,12 +12,8 @@ from agent.presentation.changes.change import Change, change, differences
 from agent.presentation.findings.connectivity import PHYSICAL_TYPES, is_routable
 from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts
 from agent.presentation.humanize import format_value
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
 from agent.presentation.severity import Severity
-from agent.wire.payloads.application import ApplicationPayload
-
-ReportWithFacts = tuple[ApplicationPayload, SnapshotFacts]
-"""A report and the facts in it."""
 
 _LISTS: Final[tuple[tuple[str, str, str, Severity], ...]] = (
     ("printqueue.queues", "The print queue", "Print queues", "warn"),
@@ -34,18 +30,14 @@ _ESSENTIAL: Final = frozenset(
 
 
 def list_changes(
-    before: ReportWithFacts, after: ReportWithFacts
+    earlier: SnapshotFacts, later: SnapshotFacts
 ) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes, and sentences about what one of the reports did not check."""
-    (earlier_payload, earlier), (later_payload, later) = before, after
     changes = [*_interface_changes(dict(earlier.interfaces), dict(later.interfaces))]
     lines = [
         f"{report_name} was cut at its limits, so added and removed items were not compared."
-        for payload, report_name in (
-            (earlier_payload, "The earlier report"),
-            (later_payload, "This report"),
-        )
-        if payload.snapshot.truncated
+        for facts, report_name in ((earlier, "The earlier report"), (later, "This report"))
+        if facts.payload.snapshot.truncated
     ]
     is_whole = not lines
     for key, label, plural, severity in _LISTS:
@@ -56,7 +48,7 @@ def list_changes(
             when = "this time" if new is None else "in the earlier report"
             lines.append(f"{plural} were not checked {when}.")
     if is_whole:
-        changes += _peripheral_changes(before, after)
+        changes += _peripheral_changes(earlier, later)
     return changes, tuple(lines)
 
 
@@ -74,7 +66,7 @@ def _added_and_removed(
 def _members(fields: Fields, key: str) -> dict[str, str] | None:
     """Return the members of a list with their labels; None if it could not be read."""
     if fields.is_absent(key) or fields.is_known(key):
-        return {name: shorten(name, NAME_LENGTH) for name in fields.texts(key)}
+        return {name: shorten(name) for name in fields.texts(key)}
     return None
 
 
@@ -91,11 +83,11 @@ def _interface_changes(
         types = {link.text("interface.type") for link in (old_link, new_link)}
         if not types <= PHYSICAL_TYPES:
             continue
-        label = f"The interface {shorten(name, NAME_LENGTH)}"
+        label = f"The interface {shorten(name)}"
         yield from _connection_change(name, label, old_link, new_link)
         ssids = old_link.text("interface.wifiSsid"), new_link.text("interface.wifiSsid")
         if all(ssids) and ssids[0] != ssids[1]:
-            old, new = (shorten(ssid, NAME_LENGTH) for ssid in ssids)
+            old, new = (shorten(ssid) for ssid in ssids)
             sentence = f"{label} is on the Wi-Fi {new}; it was on {old}."
             yield change("interface.wifiSsid", name, ssids, "warn", sentence)
         addresses = _addresses(old_link), _addresses(new_link)
@@ -125,16 +117,8 @@ def _connection_change(name: str, label: str, earlier: Fields, later: Fields) ->
 
 def _addresses(interface: Fields) -> str:
     """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
-    own_addresses = (
-        address.partition("/")[0] for address in interface.texts("interface.addresses")
-    )
-    return ", ".join(
-        sorted(
-            own_address
-            for own_address in own_addresses
-            if ":" not in own_address and is_routable(own_address)
-        )
-    )
+    ips = (address.partition("/")[0] for address in interface.texts("interface.addresses"))
+    return ", ".join(sorted(ip for ip in ips if ":" not in ip and is_routable(ip)))
 
 
 # ---------------------------------------------------------------------------- peripherals
@@ -153,13 +137,13 @@ class _Device:
     is_essential: bool
 
 
-def _peripheral_changes(before: ReportWithFacts, after: ReportWithFacts) -> Iterator[Change]:
+def _peripheral_changes(earlier: SnapshotFacts, later: SnapshotFacts) -> Iterator[Change]:
     for kind, bus in (("usb", "USB"), ("bluetooth", "Bluetooth")):
-        if not (_is_counted(before[1], kind) and _is_counted(after[1], kind)):
+        if not (_is_counted(earlier, kind) and _is_counted(later, kind)):
             continue
-        earlier, later = _devices(before[0], kind), _devices(after[0], kind)
-        by_identity = {device.identity: device for device in (*earlier, *later)}
-        counts = (Counter(device.identity for device in devices) for devices in (earlier, later))
+        before, after = _devices(earlier, kind), _devices(later, kind)
+        by_identity = {device.identity: device for device in (*before, *after)}
+        counts = (Counter(device.identity for device in devices) for devices in (before, after))
         for identity, old, new in differences(*counts):
             device, is_removed = by_identity[identity], (new or 0) < (old or 0)
             remaining_text = f" Identical devices that remain: {new}." if is_removed and new else ""
@@ -178,11 +162,12 @@ def _is_counted(facts: SnapshotFacts, kind: str) -> bool:
     return facts.machine.is_known(key) or facts.machine.is_absent(key)
 
 
-def _devices(payload: ApplicationPayload, kind: str) -> list[_Device]:
+def _devices(facts: SnapshotFacts, kind: str) -> list[_Device]:
+    kinds = (peripheral.kind for peripheral in facts.payload.snapshot.peripherals)
     return [
-        _device(peripheral.id, Fields({field.key: field for field in peripheral.fields}))
-        for peripheral in payload.snapshot.peripherals
-        if peripheral.kind == kind
+        _device(port, fields)
+        for (port, fields), peripheral_kind in zip(facts.peripherals, kinds, strict=True)
+        if peripheral_kind == kind
     ]
 
 
@@ -191,4 +176,4 @@ def _device(port: str, fields: Fields) -> _Device:
     name = next((text for key in keys if (text := fields.text(key))), port)
     product_id = ":".join(fields.text(f"usb.{key}") for key in ("vendorId", "productId", "product"))
     identity = fields.text("usb.serialFingerprint") or product_id.strip(":") or port
-    return _Device(identity, shorten(name, NAME_LENGTH), fields.text("usb.guess") in _ESSENTIAL)
+    return _Device(identity, shorten(name), fields.text("usb.guess") in _ESSENTIAL)

@@ -74,10 +74,15 @@ def host_changes(
 ) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes, and sentences about hosts that one of the reports did not check."""
     pairs, removed_hosts, new_hosts = _pair_hosts(_hosts(before), _hosts(after))
-    routers, removed_hosts, new_hosts = _replaced_routers(removed_hosts, new_hosts)
-    removed_checked, removed_unchecked = _split_by_coverage(removed_hosts, _coverage(after, before))
-    new_checked, new_unchecked = _split_by_coverage(new_hosts, _coverage(before, after))
-    changes = [*routers, *_added_and_removed(removed_checked, new_checked)]
+    routers = _replaced_routers(removed_hosts, new_hosts)
+    removed_checked, removed_unchecked = _split_by_coverage(
+        _without(routers, removed_hosts, 0), _coverage(after, before)
+    )
+    new_checked, new_unchecked = _split_by_coverage(
+        _without(routers, new_hosts, 1), _coverage(before, after)
+    )
+    changes = [_router_change(*router) for router in routers]
+    changes += _added_and_removed(removed_checked, new_checked)
     changes += (c for pair in pairs if (c := _address_change(*pair)) is not None)
     changes += _port_changes(pairs, before, after)
     lines = (
@@ -89,11 +94,9 @@ def host_changes(
 
 def _hosts(payload: NetworkPayload) -> list[_Host]:
     hosts = payload.network_map.hosts if payload.network_map else ()
-    # After the hosts of the map, host_rows() returns the hosts that only endpoints contain. zip()
+    # After the hosts of the map, host_rows() returns the hosts that only endpoints contain. map()
     # drops these.
-    hosts_with_rows = (
-        _Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False)
-    )
+    hosts_with_rows = map(_Host, hosts, host_rows(payload))
     # A host that is listed at two interfaces counts once.
     return list({host.identity: host for host in hosts_with_rows}.values())
 
@@ -157,38 +160,25 @@ def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
 # ---------------------------------------------------------------------------- changes
 
 
-def _replaced_routers(
-    removed_hosts: list[_Host], new_hosts: list[_Host]
-) -> tuple[list[Change], list[_Host], list[_Host]]:
-    """Return the replaced routers as changes, and the given hosts without these routers.
+def _replaced_routers(removed_hosts: list[_Host], new_hosts: list[_Host]) -> list[_Pair]:
+    """Return the routers whose address now belongs to a different gateway, with this gateway.
 
-    A router is replaced if the gateway at its address is now a different device. Of several devices
-    with the address of the gateway, the last one counts.
+    Of several devices with the address of the gateway, the last one counts.
     """
     removed_gateways, new_gateways = (
         {host.address: host for host in hosts if "gateway" in host.host.sources}
         for hosts in (removed_hosts, new_hosts)
     )
-    replaced_routers = [
+    return [
         (removed, new_gateways[address])
         for address, removed in removed_gateways.items()
         if address in new_gateways
     ]
-    changes = [
-        change(
-            "router",
-            old.address,
-            (old.mac, new.mac),
-            "warn",
-            f"Another router answers at {old.row.address}: {new.mac}; it was {old.mac}.",
-        )
-        for old, new in replaced_routers
-    ]
-    return (
-        changes,
-        _without(replaced_routers, removed_hosts, 0),
-        _without(replaced_routers, new_hosts, 1),
-    )
+
+
+def _router_change(old: _Host, new: _Host) -> Change:
+    sentence = f"Another router answers at {old.row.address}: {new.mac}; it was {old.mac}."
+    return change("router", old.address, (old.mac, new.mac), "warn", sentence)
 
 
 def _added_and_removed(removed_hosts: list[_Host], new_hosts: list[_Host]) -> Iterator[Change]:

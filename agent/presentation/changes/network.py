@@ -17,7 +17,7 @@ from agent.presentation.findings.connectivity import is_routable
 from agent.presentation.findings.findings import NETWORK_RULES
 from agent.presentation.findings.local_network import are_gateways_known, readable_map
 from agent.presentation.findings.watched_devices import WATCHED_NETWORK_RULES
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
 from agent.presentation.printer_status import (
     STATUS_SEVERITIES,
     described_name,
@@ -52,11 +52,8 @@ def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkP
     checked if ``one`` covers ``other`` (see `covers`).
     """
     is_covered = covers(one, other)
-    checked_names = {
-        watched_device.subject
-        for watched_device in watched_devices(one)
-        if watched_device.state != "unknown"
-    }
+    devices = watched_devices(one)
+    checked_names = {device.subject for device in devices if device.state != "unknown"}
 
     def was_checked(match: Match[NetworkPayload]) -> bool:
         return match.subject in checked_names if match.rule in WATCHED_NETWORK_RULES else is_covered
@@ -107,10 +104,7 @@ def _printer_change(earlier: Printer, later: Printer) -> Iterator[Change]:
         states = _state(earlier), _state(later)
         yield change("printer", later.id, states, STATUS_SEVERITIES[status], sentence)
     if earlier.address != later.address:
-        states = (
-            shorten(earlier.address or "", NAME_LENGTH),
-            shorten(later.address or "", NAME_LENGTH),
-        )
+        states = shorten(earlier.address or ""), shorten(later.address or "")
         old, new = (state or "no address" for state in states)
         sentence = f"{name} is configured with {new}; it had {old}."
         yield change("printer-address", later.id, states, "muted", sentence)
@@ -163,7 +157,7 @@ def _own_network(before: NetworkPayload, after: NetworkPayload) -> Iterator[Chan
     are_known = are_gateways_known(before) and are_gateways_known(after)
     interfaces = _interfaces_by_name(earlier), _interfaces_by_name(later)
     for name, old_link, new_link in differences(*interfaces):
-        label = shorten(name, NAME_LENGTH)
+        label = shorten(name)
         if _addresses(old_link) != _addresses(new_link):
             yield _address_change(name, label, _addresses(old_link), _addresses(new_link))
         if not (old_link and new_link and are_known):

@@ -21,9 +21,8 @@ from agent.wire.payloads.history_lines import HourRow
 
 ENTRIES_FIRST: Final = 8
 """Number of incidents and events that are visible at first."""
-CHART_WIDTH, CHART_HEIGHT = 340, 84
 _LEFT, _TOP, _RIGHT, _BOTTOM = 46, 8, 336, 66
-"""Edges of the area for the line, in the units of `CHART_WIDTH`. The template `connection.html`
+"""Edges of the area for the line, in a chart of 340 by 84 units. The template `connection.html`
 repeats these numbers."""
 _SIGNAL_DBM: Final = (-85.0, -55.0)
 """The vertical axis of the signal chart covers at least this range."""
@@ -45,9 +44,9 @@ class LegendEntry:
 class Chart:
     """A line over the hours. ``description`` is its caption.
 
-    ``path`` is the line as SVG path data, in the units of `CHART_WIDTH` and `CHART_HEIGHT`. ``top``
-    and ``bottom`` label the vertical axis. ``midnights`` are horizontal positions with their
-    labels. ``limit`` is the vertical position of a dashed line, or None.
+    ``path`` is the line as SVG path data, in the units of `_LEFT`. ``top`` and ``bottom`` label the
+    vertical axis. ``midnights`` are horizontal positions with their labels. ``limit`` is the
+    vertical position of a dashed line, or None.
     """
 
     title: str
@@ -106,9 +105,8 @@ def connection_view(payload: ApplicationPayload) -> ConnectionView | None:
 
 def summary_of(record: ReportedRecord, now: datetime | None) -> str:
     """Return one sentence: ``18 interruptions in 7 days, 1 h 48 min in total.``"""
-    is_young = record.since is None or now is None or now - record.since < timedelta(days=7)
     period = "in 7 days"
-    if is_young and record.since is not None:
+    if record.since is not None and (now is None or now - record.since < timedelta(days=7)):
         period = f"since {time_text(record.to_local(record.since))}"
     if not record.interruption_count:
         return f"No interruptions {period}."

@@ -143,8 +143,7 @@ def _valid_for(facts: SnapshotFacts) -> timedelta | None:
 def _expired(facts: SnapshotFacts) -> Iterator[Values]:
     remaining = _valid_for(facts)
     if remaining is not None and remaining <= timedelta():
-        ended = format_timestamp(facts.machine.text("network.service.tlsExpiresAt"))
-        yield {"ended": ended}
+        yield {"ended": format_timestamp(facts.machine.text("network.service.tlsExpiresAt"))}
 
 
 def _expiring(facts: SnapshotFacts) -> Iterator[Values]:
@@ -164,9 +163,8 @@ def _renewal_limit(facts: SnapshotFacts) -> timedelta:
 
 
 def _untrusted(facts: SnapshotFacts) -> Iterator[Values]:
-    remaining = _valid_for(facts)
-    is_expired = remaining is not None and remaining <= timedelta()
-    if facts.machine.flag("network.service.tlsTrusted") is False and not is_expired:
+    is_trusted = facts.machine.flag("network.service.tlsTrusted")
+    if is_trusted is False and not any(_expired(facts)):
         yield {"issuer": facts.machine.text("network.service.tlsIssuer") or "unnamed"}
 
 

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from agent.presentation.connectivity.record import ReportedRecord, record_of, totals_of
+from agent.presentation.connectivity.record import (
+    ReportedRecord,
+    incidents_of,
+    record_of,
+    totals_of,
+)
+from agent.presentation.findings.conditions import at_least
 from agent.presentation.findings.rule import Detect, NoteRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
 from agent.presentation.humanize import format_seconds, times
@@ -54,23 +60,23 @@ def _period(record: ReportedRecord, now: datetime, days: int = _WEEK_DAYS) -> st
     return f"{day_count} days" if day_count > 1 else "24 hours"
 
 
-def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Values | None:
-    """Return the values of a sentence about the outages with one cause.
+def _outages(facts: SnapshotFacts, cause: Cause, count_min: int = REPEATED) -> Iterator[Values]:
+    """Yield the values of the sentence about the outages with one cause.
 
-    Return None if the outages were few and short.
+    Yield nothing if the outages were few and short.
     """
     total = next((total for total in totals_of(facts.machine) if total.cause == cause), None)
     if total is None:
-        return None
+        return
     record, now = record_of(facts.machine), facts.taken_at
     if record is None or now is None:
-        return None
+        return
     incidents = [incident for incident in record.incidents if incident.cause == cause]
     today = [incident for incident in incidents if now - incident.began_at <= _DAY]
     count_today = sum(incident.count for incident in today)
-    is_rare = total.count < at_least and count_today < REPEATED_TODAY
+    is_rare = total.count < count_min and count_today < REPEATED_TODAY
     if is_rare and total.downtime_s < LONG_S:
-        return None
+        return
     if count_today >= REPEATED_TODAY:
         count, period = count_today, _period(record, now, days=1)
         downtime_s = sum(incident.downtime_s for incident in today)
@@ -78,7 +84,7 @@ def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Val
     else:
         count, period = total.count, _period(record, now)
         downtime_s, hours = float(total.downtime_s), record.hours
-    return {
+    yield {
         "times": times(count),
         "period": period,
         "duration": format_seconds(downtime_s),
@@ -108,46 +114,38 @@ def _peak_hours(rows: Iterable[HourRow], cause: Cause) -> str:
     return ""
 
 
-def _repeated(cause: Cause, at_least: int = REPEATED) -> Detect[SnapshotFacts]:
-    def detect(facts: SnapshotFacts) -> Iterator[Values]:
-        if values := _outage(facts, cause, at_least):
-            yield values
-
-    return detect
+def _repeated(cause: Cause, count_min: int = REPEATED) -> Detect[SnapshotFacts]:
+    return lambda facts: _outages(facts, cause, count_min)
 
 
 def _lost_interface(facts: SnapshotFacts) -> tuple[str, str]:
     """Return the name and the type of the interface that lost its link last; "" if unknown."""
-    record = record_of(facts.machine)
-    link_losses = (
-        incident
-        for incident in (record.incidents if record else ())
-        if incident.cause == "link-down"
-    )
-    match = next((m for incident in link_losses if (m := _NO_LINK.match(incident.evidence))), None)
+    incidents = incidents_of(facts.machine)
+    reasons = (incident.evidence for incident in incidents if incident.cause == "link-down")
+    match = next(filter(None, map(_NO_LINK.match, reasons)), None)
     types = {name: link.text("interface.type") for name, link in facts.interfaces}
     return (match[1], types.get(match[1], "")) if match else ("", "")
 
 
 def _wifi_lost(facts: SnapshotFacts) -> Iterator[Values]:
-    values = _outage(facts, "link-down")
-    if values and _lost_interface(facts)[1] == "wifi":
-        signal = facts.machine.number("history.signalMinDbm24h")
-        ending = ""
-        if signal is not None:
-            ending = f"; in the last 24 hours, the signal fell to {signal:.0f} dBm"
-        yield {**values, "hours": values["hours"] + ending}
+    for values in _outages(facts, "link-down"):
+        if _lost_interface(facts)[1] == "wifi":
+            signal = facts.machine.number("history.signalMinDbm24h")
+            ending = ""
+            if signal is not None:
+                ending = f"; in the last 24 hours, the signal fell to {signal:.0f} dBm"
+            yield {**values, "hours": values["hours"] + ending}
 
 
 def _cable_lost(facts: SnapshotFacts) -> Iterator[Values]:
-    if values := _outage(facts, "link-down"):
+    for values in _outages(facts, "link-down"):
         name, kind = _lost_interface(facts)
         if kind != "wifi":
             yield {**values, "link": f"link of {name}" if name else "network link"}
 
 
-def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
-    """Return a function that detects at least ``at_least`` events in 7 days.
+def _events(kind: EventKind, count_min: int) -> Detect[SnapshotFacts]:
+    """Return a function that detects at least ``count_min`` events in 7 days.
 
     It yields their number and the detail of the last event.
     """
@@ -158,11 +156,13 @@ def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
         if now is None or not any(kind in line for line in facts.machine.texts(_EVENTS)):
             return
         record = record_of(facts.machine)
-        events_of_kind = [event for event in record.events if event.kind == kind] if record else []
+        if record is None:
+            return
+        events_of_kind = (event for event in record.events if event.kind == kind)
         recent = [
             event for event in events_of_kind if timedelta() <= now - event.at <= _WEEK_DAYS * _DAY
         ]
-        if record is not None and len(recent) >= at_least:
+        if len(recent) >= count_min:
             count, why = times(len(recent)), recent[0].detail
             yield {"times": count, "period": _period(record, now), "why": why}
 
@@ -173,12 +173,6 @@ def _throttled(facts: SnapshotFacts) -> Iterator[Values]:
     for values in _events("processor-throttled", THROTTLED)(facts):
         # The sentence needs a number of hours: "3", not "3 times".
         yield {**values, "times": values["times"].removesuffix(" times")}
-
-
-def _roamed(facts: SnapshotFacts) -> Iterator[Values]:
-    count = facts.machine.number("history.roams24h")
-    if count is not None and count >= ROAMS_FROM:
-        yield {"times": times(round(count))}
 
 
 _FIELDS: Final = "history.causes7d, history.recent, history.hours"
@@ -310,7 +304,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         f"at least {ROAMS_FROM}",
         "The Wi-Fi changed its access point {times} in 24 hours.",
         "bind the machine to one access point (BSSID), or move it closer to an access point",
-        _roamed,
+        at_least("history.roams24h", ROAMS_FROM, "times", lambda count: times(round(count))),
     ),
     NoteRule(
         "service-outages",

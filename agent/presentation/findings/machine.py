@@ -37,12 +37,9 @@ _UNCLEAN: Final = {
 def _memory_full(facts: SnapshotFacts) -> Iterator[Values]:
     used_share = facts.machine.number("memory.usedFraction")
     free = facts.machine.number("memory.availableBytes")
-    if (
-        used_share is not None
-        and free is not None
-        and used_share >= MEMORY_USED
-        and free < MEMORY_FREE
-    ):
+    if used_share is None or free is None:
+        return
+    if used_share >= MEMORY_USED and free < MEMORY_FREE:
         yield {"used": percent(used_share), "free": format_bytes(free)}
 
 
@@ -88,12 +85,8 @@ def _hot(facts: SnapshotFacts) -> Iterator[Values]:
     limit = facts.machine.number("hardware.temperatureLimitCelsius")
     hot = HOT_CELSIUS if limit is None else min(limit, max(HOT_CELSIUS, limit - HOT_BELOW_LIMIT))
     if temperature is not None and temperature >= hot:
-        names_and_values = (
-            text.rpartition(" ") for text in facts.machine.texts("hardware.temperatures")
-        )
-        sensor = next(
-            (name for name, _, value in names_and_values if value == f"{temperature:.1f}"), ""
-        )
+        sensors = (text.rpartition(" ") for text in facts.machine.texts("hardware.temperatures"))
+        sensor = next((name for name, _, value in sensors if value == f"{temperature:.1f}"), "")
         degrees = f"{temperature:.0f} °C"
         yield {"degrees": f"{degrees} ({sensor})" if sensor else degrees}
 

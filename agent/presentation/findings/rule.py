@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeVar
 
-from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
+from agent.presentation.plain_text import plain, shorten
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 
 LABELS: Final[Mapping[Severity, str]] = {"bad": "problem", "warn": "warning", "muted": "note"}
@@ -50,10 +50,6 @@ class Rule(Generic[Facts]):
         """Return the sentence of one match, in plain text."""
         return _fill_in(self.sentence, values)
 
-    def fix_of(self, values: Values) -> str:
-        """Return the fix, with the values of one match."""
-        return _fill_in(self.fix, values)
-
 
 class ProblemRule(Rule[Facts]):
     severity = "bad"
@@ -68,7 +64,7 @@ class NoteRule(Rule[Facts]):
 
 
 def _fill_in(text: str, values: Values) -> str:
-    names = {name: shorten(value, NAME_LENGTH) for name, value in values.items()}
+    names = {name: shorten(value) for name, value in values.items()}
     return plain(text.format_map(names))
 
 
@@ -114,5 +110,5 @@ def match_rules(
 
 def finding_of(rule: Rule[Facts], matches: tuple[Values, ...]) -> Finding:
     sentences = tuple(map(rule.sentence_of, matches[:SENTENCES_MAX]))
-    fix = rule.fix_of(matches[0])
+    fix = _fill_in(rule.fix, matches[0])
     return Finding(rule.code, rule.severity, sentences, fix, len(matches) - len(sentences))

@@ -69,12 +69,13 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """The facts of a snapshot, taken at ``taken_at``.
+    """The facts of the snapshot in ``payload``, taken at ``taken_at``.
 
     ``machine`` has the fields of the machine and of its browser. ``interfaces`` and ``peripherals``
     are pairs of an id and the fields of the interface or peripheral with this id.
     """
 
+    payload: ApplicationPayload
     machine: Fields
     interfaces: tuple[tuple[str, Fields], ...]
     peripherals: tuple[tuple[str, Fields], ...]
@@ -99,6 +100,7 @@ def all_fields(payload: ApplicationPayload) -> Iterator[tuple[str, SnapshotField
 def facts_of(payload: ApplicationPayload) -> SnapshotFacts:
     snapshot = payload.snapshot
     return SnapshotFacts(
+        payload=payload,
         machine=_fields((*snapshot.fields, *payload.browser_fields)),
         interfaces=tuple((link.id, _fields(link.fields)) for link in snapshot.interfaces),
         peripherals=tuple((each.id, _fields(each.fields)) for each in snapshot.peripherals),

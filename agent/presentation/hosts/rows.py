@@ -13,7 +13,7 @@ from agent.presentation.hosts.kind import SHARED_QUEUE, descriptive_title, kind_
 from agent.presentation.hosts.makers import RANDOM_ADDRESS, maker_of, registry
 from agent.presentation.hosts.services import describe_services, is_port_name
 from agent.presentation.humanize import format_milliseconds
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
 from agent.presentation.printer_status import printer_name
 from agent.presentation.watched_devices import located_devices
 from agent.wire.addresses import split_host_port
@@ -127,7 +127,7 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
         basic_row = _host_row(host, host_endpoints, kind, tuple(printers))
         if device := watched_by_address.get(host.address):
             kind = kind if printers or kind in ("machine", "router") else "watched"
-            name = shorten(device.name, NAME_LENGTH)
+            name = shorten(device.name)
             return replace(basic_row, name=name, kind=kind, watched_kind=device.kind)
         if kind == "machine":
             return replace(basic_row, name=basic_row.name or _own_name(payload))
@@ -172,11 +172,11 @@ def _rank(row: HostRow) -> int:
 def _host_row(
     host: MapHost, endpoints: Sequence[Endpoint], kind: HostKind, printers: tuple[str, ...]
 ) -> HostRow:
-    address = shorten(host.address, NAME_LENGTH)
+    address = shorten(host.address)
     raw_hostname = "" if host.hostname in (None, host.address) else host.hostname or ""
-    hostname = shorten(raw_hostname, NAME_LENGTH).removesuffix(".").removesuffix(".local")
+    hostname = shorten(raw_hostname).removesuffix(".").removesuffix(".local")
     name = hostname if kind == "machine" else _name(endpoints, hostname)
-    maker = shorten(maker_of(host.mac_address or ""), NAME_LENGTH)
+    maker = shorten(maker_of(host.mac_address or ""))
     model = _model(endpoints, kind)
     return HostRow(
         address=address,
@@ -185,8 +185,8 @@ def _host_row(
         kind=kind,
         model="" if model.casefold() == name.casefold() else model,
         maker="" if kind == "machine" and maker == RANDOM_ADDRESS else maker,
-        mac_address=shorten(host.mac_address or "", NAME_LENGTH),
-        interface=shorten(host.interface_name or "", NAME_LENGTH),
+        mac_address=shorten(host.mac_address or ""),
+        interface=shorten(host.interface_name or ""),
         latency="" if host.latency_ms is None else format_milliseconds(host.latency_ms),
         is_reachable=host.reachability == "reachable",
         services=describe_services(host.services, endpoints, (name, hostname, model)),
@@ -196,7 +196,7 @@ def _host_row(
 
 def _own_name(payload: NetworkPayload) -> str:
     """Return the install id if it is a name; "" if it was generated or is not known yet."""
-    name = shorten(payload.identity.install_id, NAME_LENGTH)
+    name = shorten(payload.identity.install_id)
     return "" if name == "unenrolled" or _TECHNICAL.search(name) else name
 
 
@@ -206,7 +206,7 @@ def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:
     Names that were generated from a MAC address or a UUID are used only if there is no other name.
     """
     announced_names = (
-        shorten(endpoint.label, NAME_LENGTH)
+        shorten(endpoint.label)
         for endpoint in endpoints
         if "mdns" in endpoint.discovered_by
         and not is_port_name(endpoint.label)
@@ -223,11 +223,11 @@ def _model(endpoints: Sequence[Endpoint], kind: HostKind) -> str:
     page, if the title reveals the kind.
     """
     for endpoint in endpoints:
-        announced_model = shorten(endpoint.model or "", NAME_LENGTH)
+        announced_model = shorten(endpoint.model or "")
         model, role = split_role(announced_model)
         if announced_model and role != SHARED_QUEUE:
             return model if ROLES.get(role) == kind else announced_model
-    return "" if kind == "machine" else shorten(descriptive_title(endpoints), NAME_LENGTH)
+    return "" if kind == "machine" else shorten(descriptive_title(endpoints))
 
 
 def _unmapped(endpoints: Sequence[Endpoint]) -> MapHost:
@@ -257,7 +257,7 @@ def _matched_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
     by_id = {printer.id: printer_name(printer) for printer in payload.printers or ()}
     for endpoint in payload.endpoints:
         for printer_id in endpoint.matched_printer_ids:
-            name = by_id.get(printer_id, shorten(printer_id, NAME_LENGTH))
+            name = by_id.get(printer_id, shorten(printer_id))
             names.setdefault(endpoint.address, {})[name] = None
     for printer in payload.printers or ():
         if printer.matched_endpoint:

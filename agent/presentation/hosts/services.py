@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from agent.presentation.plain_text import NAME_LENGTH, shorten
+from agent.presentation.plain_text import shorten
 from agent.wire.payloads.network import Endpoint, MapService
 
 SERVICES_LISTED_MAX: Final = 24
@@ -121,7 +121,7 @@ def _service_name(service: MapService) -> str:
 
     A name that only repeats the number of the port becomes "".
     """
-    name = shorten(service.type or service.name or "", NAME_LENGTH)
+    name = shorten(service.type or service.name or "")
     return "" if name == f"port {service.port:.0f}" else name.removeprefix("_").partition("._")[0]
 
 
@@ -133,4 +133,4 @@ def _line(description: str, title: str, is_reached: bool, ports: list[str]) -> s
 
 
 def _title(endpoint: Endpoint) -> str:
-    return "" if is_port_name(endpoint.label) else shorten(endpoint.label, NAME_LENGTH)
+    return "" if is_port_name(endpoint.label) else shorten(endpoint.label)

@@ -10,7 +10,7 @@ from agent.presentation.humanize import counted
 from agent.presentation.network_rows import PrinterRow, printer_rows
 from agent.presentation.page.ring_layout import BOX_WIDTH, Layout, Point, lay_out
 from agent.presentation.page.text_width import fit, wrap
-from agent.presentation.printer_status import STATUS_ORDER, Status
+from agent.presentation.printer_status import STATUS_ORDER
 from agent.wire.payloads.network import NetworkPayload
 
 LABELLED_MAX: Final = 60
@@ -108,9 +108,7 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
     printers = {row.name: row for row in worst_last}
     centre, around = _centre_and_others(hosts)
     sorted_rows = sorted(around, key=lambda row: (not row.printers, NEAREST_FIRST.index(row.kind)))
-    labelled_count = (
-        len(sorted_rows) if len(sorted_rows) <= LABELLED_MAX else _important_count(sorted_rows)
-    )
+    labelled_count = _labelled_count(sorted_rows)
     dots = sorted_rows[labelled_count : labelled_count + DOTS_MAX]
     layout = lay_out(labelled_count, len(dots))
     return Diagram(
@@ -139,26 +137,27 @@ def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRo
     return centre, [row for row in hosts if row is not centre]
 
 
-def _important_count(sorted_rows: list[HostRow]) -> int:
-    """Return how many hosts at the start of ``sorted_rows`` are important enough for a label."""
-    important = sum(
+def _labelled_count(sorted_rows: list[HostRow]) -> int:
+    """Return how many hosts at the start of ``sorted_rows`` have a label."""
+    if len(sorted_rows) <= LABELLED_MAX:
+        return len(sorted_rows)
+    important_count = sum(
         bool(row.printers) or row.kind in {"printer", "watched", "machine", "router"}
         for row in sorted_rows
     )
-    return min(important, IMPORTANT_MAX)
+    return min(important_count, IMPORTANT_MAX)
 
 
 def _node(
     row: HostRow, position: Point, printers: dict[str, PrinterRow], *, is_dot: bool = False
 ) -> Node:
-    statuses = [printers[name].status for name in row.printers if name in printers]
     return Node(
         host=row,
         position=position,
         label=() if is_dot else wrap(_label(row), _TEXT_WIDTH, NAME_SIZE),
         detail="" if is_dot else fit(_detail(row), _TEXT_WIDTH, DETAIL_SIZE, keep_end=6),
         tooltip=_tooltip(row),
-        marker=_marker(row, statuses),
+        marker=_marker(row, printers),
     )
 
 
@@ -179,9 +178,10 @@ def _detail(row: HostRow) -> str:
     return "" if row.kind == "unknown" else KIND_LABELS[row.kind]
 
 
-def _marker(row: HostRow, statuses: list[Status]) -> Marker:
+def _marker(row: HostRow, printers: dict[str, PrinterRow]) -> Marker:
     if not row.printers:
         return ""
+    statuses = (printers[name].status for name in row.printers if name in printers)
     worst = min(statuses, key=STATUS_ORDER.index, default="reachable")
     return "good" if worst == "reachable" else "bad"
 

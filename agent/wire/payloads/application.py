@@ -1,6 +1,6 @@
 """The application snapshot (contract: Version-1 payload)."""
 
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import ConfigDict, Discriminator, Tag, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
@@ -20,19 +20,24 @@ from agent.wire.payloads.common import Payload
 from agent.wire.text import PayloadText, Utf16Length
 from agent.wire.vocabulary import BrowserFieldKey, FieldStatus, PeripheralKind
 
+Text = TypeVar("Text")
+Texts = TypeVar("Texts")
+
 _TypeDiscriminator = Discriminator(
     value_kind,
     custom_error_type="value_type",
     custom_error_message="must be a text, a number, true or false, or a list of texts",
 )
 
-FieldValue = Annotated[
-    Annotated[PayloadText, Tag("text")]
+Value = Annotated[
+    Annotated[Text, Tag("text")]
     | Annotated[bool, Tag("flag")]
     | Annotated[Number, Tag("number")]
-    | Annotated[Array[PayloadText], Tag("list")],
+    | Annotated[Texts, Tag("list")],
     _TypeDiscriminator,
 ]
+"""The value of a fact. ``Text`` and ``Texts`` are types with the limits of the field."""
+FieldValue = Value[PayloadText, Array[PayloadText]]
 
 
 class SnapshotField(Exact):
@@ -76,13 +81,7 @@ BrowserSource = Annotated[str, Utf16Length(limits.BROWSER_SOURCE_MAX, 1)]
 BrowserText = Annotated[str, Utf16Length(limits.BROWSER_STRING_MAX)]
 BrowserReason = Annotated[str, Utf16Length(limits.BROWSER_REASON_MAX, 1)]
 BrowserTexts = Annotated[tuple[BrowserText, ...], MaxItems(limits.BROWSER_ARRAY_MAX)]
-BrowserValue = Annotated[
-    Annotated[BrowserText, Tag("text")]
-    | Annotated[bool, Tag("flag")]
-    | Annotated[Number, Tag("number")]
-    | Annotated[BrowserTexts, Tag("list")],
-    _TypeDiscriminator,
-]
+BrowserValue = Value[BrowserText, BrowserTexts]
 
 
 def _describe_alternatives(schema: dict[str, Any]) -> None:

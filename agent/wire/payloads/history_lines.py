@@ -67,8 +67,7 @@ def incident_line(incident: Incident) -> str:
 
 def parse_incident(line: str) -> Incident | None:
     match = re.fullmatch(_INCIDENT, line)
-    cause = None if match is None else _cause(match[3])
-    if match is None or cause is None:
+    if match is None or (cause := _cause(match[3])) is None:
         return None
     began_at = _parse_timestamp(match[1])
     ended_at = _parse_timestamp(match[2] or match[1])
@@ -85,8 +84,7 @@ def total_line(total: CauseTotal) -> str:
 
 def parse_total(line: str) -> CauseTotal | None:
     match = re.fullmatch(_TOTAL, line)
-    cause = None if match is None else _cause(match[1])
-    if match is None or cause is None:
+    if match is None or (cause := _cause(match[1])) is None:
         return None
     return CauseTotal(cause, int(match[3]), int(match[2]))
 
@@ -119,8 +117,7 @@ def hour_line(row: HourRow) -> str:
 
 def parse_hour(line: str) -> HourRow | None:
     match = re.fullmatch(_HOUR, line)
-    at = None if match is None else _parse_timestamp(match[1])
-    if match is None or at is None:
+    if match is None or (at := _parse_timestamp(match[1])) is None:
         return None
     parts = (part.split(" ") for part in match[2].split(", ")[:-1])  # the last one is empty
     downtime = tuple((_cause(name), int(seconds)) for name, seconds, _ in parts)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.presentation.hosts.printers import printers_verdict
+from agent.presentation.headline import printers_verdict
 from agent.wire.payloads.network import Endpoint, MapHost
 from tests.fixtures.payloads import host, small_venue
 from tests.unit.agent.presentation.hosts.test_rows import endpoint, venue, with_mac
