@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from agent.adapters.clock import Clock
+from agent.adapters.clock import Clock, wait_at_most
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.ledger import Ledger
 from agent.config.model import Limits
@@ -23,7 +23,6 @@ from agent.errors import CredentialRefused, ServiceUnavailable
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
 from agent.rules.reports.sealed_report import SealedReport
 from agent.tasks.session.device_session import DeviceSession
-from agent.tasks.wakeup import wait_at_most
 from agent.wire.vocabulary import Kind
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from random import Random
 from typing import Final, Literal
 from uuid import UUID
 
-from agent.adapters.clock import Clock
+from agent.adapters.clock import Clock, wait_at_most
 from agent.adapters.service_client import CommandStream
 from agent.adapters.storage.journal import Entry, Journal
 from agent.config.model import Commands
@@ -34,7 +34,6 @@ from agent.rules.retry import Backoff
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.session.device_session import DeviceSession
-from agent.tasks.wakeup import wait_at_most
 from agent.wire.device_operations import Command
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from agent.adapters.clock import Clock
+from agent.adapters.clock import Clock, wait_at_most
 from agent.adapters.storage.record import Record
 from agent.config.local_hours import LocalHours
 from agent.errors import ServiceError
@@ -30,7 +30,6 @@ from agent.rules.connectivity.sensors import Sensors
 from agent.rules.connectivity.starts import describe_start
 from agent.rules.connectivity.suspicion import Suspicion
 from agent.rules.time_jump import STEP_MIN_S
-from agent.tasks.wakeup import wait_at_most
 from agent.wire.payloads.history import Event, History, Hour, Incident
 
 if TYPE_CHECKING:

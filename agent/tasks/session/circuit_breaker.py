@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Literal, TypeVar
 
-from agent.adapters.clock import Clock
+from agent.adapters.clock import Clock, wait_at_most
 from agent.config.credential import ApiKeySource
 from agent.errors import (
     WITHOUT_CONTACT,
@@ -39,7 +39,6 @@ from agent.errors import (
 from agent.rules import retry
 from agent.rules.health import CONDITIONS
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.wakeup import wait_at_most
 
 log = logging.getLogger(__name__)
 
