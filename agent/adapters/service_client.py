@@ -31,21 +31,10 @@ from agent.errors import ServiceUnavailable
 from agent.rules.clock_skew import ClockSkew, ServiceClock
 from agent.rules.command_frames import Frame, parse_frame
 from agent.rules.replies import error_of, http_date
+from agent.wire import device_operations as wire
 from agent.wire import routes
 from agent.wire.base import Message
 from agent.wire.codec import decode, encode
-from agent.wire.device_operations import (
-    AcknowledgeReply,
-    AcknowledgeRequest,
-    ChallengeReply,
-    ChallengeRequest,
-    EmptyRequest,
-    EnrollmentRecord,
-    EnrollRequest,
-    HeartbeatReply,
-    HeartbeatRequest,
-    SubmitResultReply,
-)
 from agent.wire.validation import ValidationError
 
 ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
@@ -107,28 +96,28 @@ class ServiceClient:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
-        return await self._exchange(Failpoint.CHALLENGE_CALLED, request, ChallengeReply)
+    async def challenge(self, request: wire.ChallengeRequest) -> wire.ChallengeReply:
+        return await self._exchange(Failpoint.CHALLENGE_CALLED, request, wire.ChallengeReply)
 
-    async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
+    async def enroll(self, request: wire.EnrollRequest) -> wire.EnrollmentRecord:
         return _decode_record(await self._post(Failpoint.ENROLL_CALLED, encode(request)))
 
-    async def current(self) -> EnrollmentRecord | None:
-        body = await self._post(Failpoint.CURRENT_CALLED, encode(EmptyRequest()))
+    async def current(self) -> wire.EnrollmentRecord | None:
+        body = await self._post(Failpoint.CURRENT_CALLED, encode(wire.EmptyRequest()))
         # Only null means that there is no binding. An empty reply is an error.
         if body.strip() == b"null":
             return None
         return _decode_record(body)
 
-    async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
-        return await self._exchange(Failpoint.HEARTBEAT_CALLED, request, HeartbeatReply)
+    async def heartbeat(self, request: wire.HeartbeatRequest) -> wire.HeartbeatReply:
+        return await self._exchange(Failpoint.HEARTBEAT_CALLED, request, wire.HeartbeatReply)
 
-    async def acknowledge(self, request: AcknowledgeRequest) -> AcknowledgeReply:
-        return await self._exchange(Failpoint.ACKNOWLEDGE_CALLED, request, AcknowledgeReply)
+    async def acknowledge(self, request: wire.AcknowledgeRequest) -> wire.AcknowledgeReply:
+        return await self._exchange(Failpoint.ACKNOWLEDGE_CALLED, request, wire.AcknowledgeReply)
 
-    async def submit_result(self, body: bytes) -> SubmitResultReply:
+    async def submit_result(self, body: bytes) -> wire.SubmitResultReply:
         """Send a sealed body without changes."""
-        return _decode(SubmitResultReply, await self._post(Failpoint.SUBMIT_CALLED, body))
+        return _decode(wire.SubmitResultReply, await self._post(Failpoint.SUBMIT_CALLED, body))
 
     @contextlib.asynccontextmanager
     async def commands(
@@ -147,7 +136,7 @@ class ServiceClient:
         async with contextlib.AsyncExitStack() as stack:
             with passing(Failpoint.COMMANDS_OPENED), as_unavailable():
                 async with asyncio.timeout(answer_within_s or self._timeout_s):
-                    body, timeout = encode(EmptyRequest()), stream_timeout(self._timeout_s)
+                    body, timeout = encode(wire.EmptyRequest()), stream_timeout(self._timeout_s)
                     reply = self._stream(routes.ON_COMMANDS, body, accept, timeout=timeout)
                     response = await stack.enter_async_context(reply)
                     await self._check(response)
@@ -210,11 +199,11 @@ class ServiceClient:
         yield parse_frame(body)
 
 
-def _decode_record(body: bytes) -> EnrollmentRecord:
+def _decode_record(body: bytes) -> wire.EnrollmentRecord:
     if len(body) > RECORD_MAX_BYTES:
         reason = f"the enrollment is larger than {RECORD_MAX_BYTES} bytes"
         raise ServiceUnavailable("bad-reply", reason)
-    return _decode(EnrollmentRecord, body)
+    return _decode(wire.EnrollmentRecord, body)
 
 
 def _decode(model: type[Reply], body: bytes) -> Reply:

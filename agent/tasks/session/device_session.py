@@ -19,17 +19,7 @@ from agent.adapters.storage.outbox import WaitingReport
 from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceUnavailable
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
-from agent.wire.device_operations import (
-    AcknowledgeReply,
-    AcknowledgeRequest,
-    ChallengeReply,
-    ChallengeRequest,
-    EnrollmentRecord,
-    EnrollRequest,
-    HeartbeatReply,
-    HeartbeatRequest,
-    SubmitResultReply,
-)
+from agent.wire import device_operations as wire
 from agent.wire.vocabulary import AcknowledgedStatus
 
 LONG_POLL_S: Final = 90.0
@@ -85,23 +75,23 @@ class DeviceSession:
 
     # ------------------------------------------------------------------ operations
 
-    async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
+    async def challenge(self, request: wire.ChallengeRequest) -> wire.ChallengeReply:
         return await self.breaker.call("challenge", lambda: self.client.challenge(request))
 
-    async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
+    async def enroll(self, request: wire.EnrollRequest) -> wire.EnrollmentRecord:
         return await self.breaker.call("enroll", lambda: self.client.enroll(request))
 
-    async def current(self) -> EnrollmentRecord | None:
+    async def current(self) -> wire.EnrollmentRecord | None:
         return await self.breaker.call("current", self.client.current)
 
-    async def heartbeat(self) -> HeartbeatReply:
+    async def heartbeat(self) -> wire.HeartbeatReply:
         """Send a heartbeat for the binding that exists when the breaker lets the call pass."""
         return await self.breaker.call("heartbeat", self._heartbeat)
 
-    async def _heartbeat(self) -> HeartbeatReply:
+    async def _heartbeat(self) -> wire.HeartbeatReply:
         if (binding_id := self.binding_state.binding_id) is None:
             raise RuntimeError("a heartbeat needs a binding")
-        request = HeartbeatRequest(binding_id=binding_id, foreground=self.foreground)
+        request = wire.HeartbeatRequest(binding_id=binding_id, foreground=self.foreground)
         return await self.client.heartbeat(request)
 
     async def acknowledge(self, entry: Entry, status: AcknowledgedStatus) -> str | None:
@@ -120,19 +110,19 @@ class DeviceSession:
 
     async def acknowledge_or_raise(
         self, entry: Entry, status: AcknowledgedStatus, *, alone_max: int = 1
-    ) -> AcknowledgeReply:
+    ) -> wire.AcknowledgeReply:
         """Acknowledge a request, and give up after ``alone_max`` failures (`CircuitBreaker.call`).
 
         Raises every ServiceError.
         """
-        request = AcknowledgeRequest(
+        request = wire.AcknowledgeRequest(
             request_id=entry.request_id, binding_id=entry.binding_id, status=status
         )
         return await self.breaker.call(
             "acknowledge", lambda: self.client.acknowledge(request), alone_max=alone_max
         )
 
-    async def submit(self, item: WaitingReport) -> SubmitResultReply:
+    async def submit(self, item: WaitingReport) -> wire.SubmitResultReply:
         """Send a sealed body without changes.
 
         Raises Refused, BodyRejected and BodyTooLarge. After ALONE_MAX failures, also raises
@@ -142,7 +132,7 @@ class DeviceSession:
             "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
         )
 
-    async def _submit(self, item: WaitingReport) -> SubmitResultReply:
+    async def _submit(self, item: WaitingReport) -> wire.SubmitResultReply:
         reply = await self.client.submit_result(item.body)
         if reply.report_id != item.report_id:
             raise ServiceUnavailable(
