@@ -4,7 +4,6 @@ Transactions are not durable: a power loss can undo the newest rows. The tables 
 their first row, so that the daemon can start on a full disk.
 """
 
-import contextlib
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -13,9 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from agent.adapters.failpoints import Failpoint
-from agent.adapters.storage.database import FILES, NAME, Database, connect_to_read
+from agent.adapters.storage.database import Database, opened_to_read
 from agent.adapters.storage.state import StateDirectory
-from agent.errors import StateError
 from agent.rules.connectivity.hours import join_hours
 from agent.wire.payloads.history import (
     CAUSES,
@@ -119,16 +117,11 @@ class Record:
         """
         try:
             _history(self._database.query, _EARLIEST, _LATEST)
-        except (ValueError, OverflowError) as error:
-            reason: Exception = error
-        except sqlite3.OperationalError as error:
-            if not _is_missing(error):
+        except (ValueError, OverflowError, sqlite3.OperationalError) as error:
+            if isinstance(error, sqlite3.OperationalError) and not _is_missing(error):
                 raise
-            reason = error
-        else:
-            return
-        log.error("the connectivity record cannot be read (%s) and is quarantined", reason)
-        self._database.quarantine_tables("record.json", _TABLE_NAMES, Failpoint.RECORD_WRITTEN)
+            log.error("the connectivity record cannot be read (%s) and is quarantined", error)
+            self._database.quarantine_tables("record.json", _TABLE_NAMES, Failpoint.RECORD_WRITTEN)
 
     def values(self) -> dict[str, str]:
         """Return the recorder's own notes by name."""
@@ -159,15 +152,10 @@ def read_record(state: StateDirectory, since: datetime, until: datetime) -> Hist
 
     If no daemon runs, an open incident is returned as if it ended when it was last stored.
     """
-    path = state.path / NAME
-    try:
-        state.require_own(*FILES)
-        if not path.exists():
+    with opened_to_read(state) as connection:
+        if connection is None:
             return History(until)
-        with contextlib.closing(connect_to_read(state)) as connection:
-            history = _history(lambda sql, v: connection.execute(sql, v).fetchall(), since, until)
-    except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
-        raise StateError(f"{path} cannot be read: {error}") from None
+        history = _history(lambda sql, v: connection.execute(sql, v).fetchall(), since, until)
     if state.holder() is not None:
         return history
     ended = (
