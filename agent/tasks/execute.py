@@ -19,7 +19,7 @@ from agent.adapters.clock import Clock, wait_at_most
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.ledger import Ledger
 from agent.config.model import Limits
-from agent.errors import CredentialRefused, ServiceUnavailable
+from agent.errors import TemporaryError
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
 from agent.rules.reports.sealed_report import SealedReport
 from agent.tasks.session.device_session import DeviceSession
@@ -201,7 +201,7 @@ class Executor:
         Entries that the service refuses are added to ``refused_entries``. Entries that are not
         acknowledged in time are acknowledged before their report is sent (tasks.submit).
         """
-        with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):
+        with contextlib.suppress(TimeoutError, TemporaryError):
             async with asyncio.timeout(START_ACKNOWLEDGEMENT_TIMEOUT_S):
                 for entry in entries:
                     refusal = await self.session.acknowledge(entry, "running")

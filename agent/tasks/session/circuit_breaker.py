@@ -21,7 +21,7 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Literal, TypeVar
@@ -34,6 +34,7 @@ from agent.errors import (
     CredentialRefused,
     ServiceError,
     ServiceUnavailable,
+    TemporaryError,
     Throttled,
 )
 from agent.rules import retry
@@ -132,21 +133,26 @@ class CircuitBreaker:
     ) -> Answer:
         """Call ``send`` until it succeeds, and return the reply.
 
-        Raises Refused, BodyRejected and BodyTooLarge at once, because a repetition would not help.
-        With ``alone_max``, also raises ServiceUnavailable or CredentialRefused when this call has
-        failed ``alone_max`` times. A failure counts only if another call has succeeded since the
-        start of this call, or since its previous failure.
+        Raises FinalError at once, because a repetition would not help. With ``alone_max``, also
+        raises TemporaryError when this call has failed ``alone_max`` times. A failure counts only
+        if another call has succeeded since the start of this call, or since its previous failure.
+        When the last caller of an operation leaves, its condition is cleared.
         """
-        failures_alone, answers = 0, self._answers
-        with self._trying(operation):
+        breaker, failures_alone, answers = self._breakers[operation], 0, self._answers
+        breaker.callers += 1
+        try:
             while True:
                 try:
                     return await self.call_once(operation, send)
-                except (ServiceUnavailable, CredentialRefused):
+                except TemporaryError:
                     failures_alone += self._answers > answers
                     answers = self._answers
                     if failures_alone == alone_max:
                         raise
+        finally:
+            breaker.callers -= 1
+            if not breaker.callers:
+                self._set_condition(breaker, None)
 
     async def call_once(
         self, operation: Operation, send: Callable[[], Awaitable[Answer]]
@@ -219,7 +225,7 @@ class CircuitBreaker:
             answer = await send()
         except ServiceError as error:
             self.on_attempt(operation, error, self.clock.monotonic() - began_s)
-            if isinstance(error, ServiceUnavailable | CredentialRefused):
+            if isinstance(error, TemporaryError):
                 self._note_failure(operation, error, *generations)
             else:
                 self._note_answer(operation)
@@ -231,11 +237,7 @@ class CircuitBreaker:
     # ------------------------------------------------------------------ results
 
     def _note_failure(
-        self,
-        operation: Operation,
-        error: ServiceUnavailable | CredentialRefused,
-        shared_generation: int,
-        generation: int,
+        self, operation: Operation, error: TemporaryError, shared_generation: int, generation: int
     ) -> None:
         """Open the breaker of the operation, or the shared breaker.
 
@@ -275,9 +277,7 @@ class CircuitBreaker:
             and self._answers > breaker.answers_before
         )
 
-    def _open(
-        self, breaker: _Breaker, error: ServiceUnavailable | CredentialRefused, name: str
-    ) -> None:
+    def _open(self, breaker: _Breaker, error: TemporaryError, name: str) -> None:
         breaker.failures += 1
         breaker.generation += 1
         is_refused = isinstance(error, CredentialRefused)
@@ -287,12 +287,12 @@ class CircuitBreaker:
         breaker.is_key_refused = is_refused
         retry_after_s = error.retry_after_s if isinstance(error, Throttled) else None
         breaker.has_retry_after = retry_after_s is not None
-        if isinstance(error, CredentialRefused):
+        if isinstance(error, ServiceUnavailable):
+            code: str = error.cause
+            delay_s = self._delay_s(breaker, retry_after_s)
+        else:
             code, delay_s = "credential-refused", retry.CREDENTIAL.delay_s(breaker.tries, self.rng)
             breaker.refused_key = self._present_key()
-        else:
-            code = error.cause
-            delay_s = self._delay_s(breaker, retry_after_s)
         breaker.retry_at = self.clock.monotonic() + delay_s
         log.info(
             "try %d: %s: %s (%s); next try in %.1f s", breaker.failures, CONDITIONS[code].title,
@@ -348,18 +348,6 @@ class CircuitBreaker:
         failures = (each.failures for each in self._breakers.values() if each.code)
         if max(failures, default=0) < PARTLY_FAILING_FROM:
             self.health.clear({"partly-failing"})
-
-    @contextlib.contextmanager
-    def _trying(self, operation: Operation) -> Iterator[None]:
-        """Clear the operation's condition when its last caller has left the body."""
-        breaker = self._breakers[operation]
-        breaker.callers += 1
-        try:
-            yield
-        finally:
-            breaker.callers -= 1
-            if not breaker.callers:
-                self._set_condition(breaker, None)
 
     # ------------------------------------------------------------------ waits
 

@@ -1,8 +1,8 @@
 """The service's operations, called as this device.
 
 Every operation passes the circuit breaker. Most operations are repeated until the service accepts
-or refuses the call, however long that takes. After a refusal, they raise Refused, BodyRejected or
-BodyTooLarge. The service's clock decides whether a request has expired.
+or refuses the call, however long that takes. After a refusal, they raise FinalError. The service's
+clock decides whether a request has expired.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from agent.adapters.clock import Clock
 from agent.adapters.service_client import CommandStream, ServiceClient
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.outbox import WaitingReport
-from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceUnavailable
+from agent.errors import FinalError, Refused, ServiceUnavailable
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
 from agent.wire import device_operations as wire
@@ -97,14 +97,13 @@ class DeviceSession:
     async def acknowledge(self, entry: Entry, status: AcknowledgedStatus) -> str | None:
         """Acknowledge a request. Return the reason if the service refuses it; None if it does not.
 
-        Raises ServiceUnavailable or CredentialRefused after ALONE_MAX failures.
+        Raises TemporaryError after ALONE_MAX failures.
         """
         try:
             await self.acknowledge_or_raise(entry, status, alone_max=ALONE_MAX)
-        except Refused as error:
-            self.request_recheck()
-            return str(error)
-        except (BodyRejected, BodyTooLarge) as error:
+        except FinalError as error:
+            if isinstance(error, Refused):
+                self.request_recheck()
             return str(error)
         return None
 
@@ -125,8 +124,7 @@ class DeviceSession:
     async def submit(self, item: WaitingReport) -> wire.SubmitResultReply:
         """Send a sealed body without changes.
 
-        Raises Refused, BodyRejected and BodyTooLarge. After ALONE_MAX failures, also raises
-        ServiceUnavailable or CredentialRefused.
+        Raises FinalError, and TemporaryError after ALONE_MAX failures.
         """
         return await self.breaker.call(
             "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
