@@ -12,18 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+from agent.adapters import http_client as http
 from agent.adapters.clock import Clock
 from agent.adapters.failpoints import Failpoint, passing
-from agent.adapters.http_client import (
-    Response,
-    as_unavailable,
-    client_for,
-    frames_of_events,
-    frames_of_lines,
-    limit_read_rate,
-    read_body,
-    stream_timeout,
-)
 from agent.adapters.read_rate_limit import ReadRateLimit
 from agent.config.credential import ApiKeySource
 from agent.config.model import Service
@@ -81,7 +72,7 @@ class ServiceClient:
         self._clock = clock
         self._timeout_s = service.request_timeout_seconds
         self._base_url = service.base_url
-        self._client = client_for(service, tcp_keep_alive=tcp_keep_alive)
+        self._client = http.client_for(service, tcp_keep_alive=tcp_keep_alive)
         self._read_limit = ReadRateLimit(clock)
 
     @property
@@ -134,19 +125,20 @@ class ServiceClient:
         """
         accept = ACCEPT_STREAM if stream else "application/json"
         async with contextlib.AsyncExitStack() as stack:
-            with passing(Failpoint.COMMANDS_OPENED), as_unavailable():
+            with passing(Failpoint.COMMANDS_OPENED), http.as_unavailable():
                 async with asyncio.timeout(answer_within_s or self._timeout_s):
-                    body, timeout = encode(wire.EmptyRequest()), stream_timeout(self._timeout_s)
+                    body = encode(wire.EmptyRequest())
+                    timeout = http.stream_timeout(self._timeout_s)
                     reply = self._stream(routes.ON_COMMANDS, body, accept, timeout=timeout)
                     response = await stack.enter_async_context(reply)
                     await self._check(response)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
-                limit_read_rate(response, self._read_limit)
-                yield CommandStream(True, frames_of_events(response))
+                http.limit_read_rate(response, self._read_limit)
+                yield CommandStream(True, http.frames_of_events(response))
             elif media_type in NDJSON_TYPES:
-                limit_read_rate(response, self._read_limit)
-                yield CommandStream(True, frames_of_lines(response))
+                http.limit_read_rate(response, self._read_limit)
+                yield CommandStream(True, http.frames_of_lines(response))
             else:
                 yield CommandStream(False, self._read_single_reply(response))
 
@@ -154,17 +146,17 @@ class ServiceClient:
         return _decode(reply, await self._post(failpoint, encode(request)))
 
     async def _post(self, failpoint: Failpoint, body: bytes) -> bytes:
-        with passing(failpoint), as_unavailable():
+        with passing(failpoint), http.as_unavailable():
             async with (
                 asyncio.timeout(self._timeout_s),
                 self._stream(_PATHS[failpoint], body, "application/json") as response,
             ):
                 await self._check(response)
-                return await read_body(response)
+                return await http.read_body(response)
 
     def _stream(
         self, path: str, body: bytes, accept: str, **options: Any
-    ) -> AbstractAsyncContextManager[Response]:
+    ) -> AbstractAsyncContextManager[http.Response]:
         """Send a request. Entering the context returns the reply before its body is read."""
         headers = {
             "Authorization": f"Bearer {self._api_key.read()}",
@@ -174,7 +166,7 @@ class ServiceClient:
         url = self._base_url + path
         return self._client.stream("POST", url, content=body, headers=headers, **options)
 
-    async def _check(self, response: Response) -> None:
+    async def _check(self, response: http.Response) -> None:
         """Raise an error unless the call succeeded.
 
         Stores the service's time, unless the error is a ServiceUnavailable.
@@ -182,7 +174,7 @@ class ServiceClient:
         service_time = http_date(response.headers.get("date"))
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
             raise ServiceUnavailable("bad-reply", "the reply is compressed, but must not be")
-        body = b"" if response.is_success else await read_body(response)
+        body = b"" if response.is_success else await http.read_body(response)
         headers = {name.lower(): value for name, value in response.headers.items()}
         # A date in Retry-After is a time of the service's clock, so it is compared with Date.
         error = error_of(response.status_code, headers, body, service_time or self._clock.now())
@@ -192,10 +184,10 @@ class ServiceClient:
             raise error
         self.last_contact_at = self._clock.now()
 
-    async def _read_single_reply(self, response: Response) -> AsyncIterator[Frame]:
-        with as_unavailable():
+    async def _read_single_reply(self, response: http.Response) -> AsyncIterator[Frame]:
+        with http.as_unavailable():
             async with asyncio.timeout(self._timeout_s):
-                body = await read_body(response)
+                body = await http.read_body(response)
         yield parse_frame(body)
 
 
