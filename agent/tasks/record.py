@@ -192,7 +192,7 @@ class Recorder:
             self._open_incidents = self._incidents.current_incidents(now)
         else:
             self._ended_incidents += self._incidents.observe(now, None)
-            self._ended_incidents += self.local.end_all(now) if self.local else ()
+            self._ended_incidents += self.local.faults.end_all(now) if self.local else ()
             self._open_incidents = ()
         self._finished_hours += filter(None, (self._hours.hour(),))
         self._write(("stopped", self.run_id if is_reload else "cleanly"))
@@ -374,7 +374,7 @@ class Recorder:
         if abs(stepped_s) >= STEP_MIN_S:
             self._incidents.shift(timedelta(seconds=stepped_s))
             if self.local is not None:
-                self.local.shift(timedelta(seconds=stepped_s))
+                self.local.faults.shift(timedelta(seconds=stepped_s))
             self._suspicion.shift(timedelta(seconds=stepped_s))
         return self.clock.now()
 
@@ -392,7 +392,7 @@ class Recorder:
         if not self._has_begun:
             self._drop_oldest()
             return
-        open_faults = self.local.current_incidents(self.clock.now()) if self.local else ()
+        open_faults = self.local.faults.current_incidents(self.clock.now()) if self.local else ()
         has_more = bool(self._ended_incidents or self._open_incidents or self._events)
         is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
         try:
