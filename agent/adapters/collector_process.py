@@ -156,7 +156,8 @@ class CollectorProcess:
         cancel: asyncio.Event | None,
     ) -> str | None:
         """Wait for the child's last event. Return an error if its facts are incomplete."""
-        cancelling = asyncio.create_task((cancel or asyncio.Event()).wait())
+        cancel = cancel or asyncio.Event()
+        cancelling = asyncio.create_task(cancel.wait())
         timeout_s = job.max_duration_s + self.timeouts.grace_s
         try:
             await asyncio.wait(
@@ -168,12 +169,9 @@ class CollectorProcess:
             await asyncio.wait((reading,), timeout=self.timeouts.cancel_s)
         finally:
             cancelling.cancel()
-        was_cancelled = cancelling.done() and not cancelling.cancelled()
-        if was_cancelled:
-            if not reading.done():
-                return "it was cancelled, but did not end in time"
-            return _error_of(reading)
-        return f"it was stopped at its deadline of {job.max_duration_s:g} s"
+        if not cancel.is_set():
+            return f"it was stopped at its deadline of {job.max_duration_s:g} s"
+        return _error_of(reading) if reading.done() else "it was cancelled, but did not end in time"
 
 
 def _error_of(task: asyncio.Task[None]) -> str | None:

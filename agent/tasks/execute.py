@@ -106,9 +106,8 @@ class Executor:
         At least one of the two is None. Both are None if no report is requested or scheduled.
         """
         waits = []
-        for kind in dict.fromkeys(
-            (*self.ledger.journal.kinds_in(State.ACKNOWLEDGED), *self._scheduled)
-        ):
+        requested_kinds = self.ledger.journal.kinds_in(State.ACKNOWLEDGED)
+        for kind in dict.fromkeys((*requested_kinds, *self._scheduled)):
             if (wait_s := self._wait_s(kind)) <= 0:
                 return kind, None
             waits.append(wait_s)
@@ -123,14 +122,9 @@ class Executor:
         """
         if (ended_at := self._ended_at.get(kind)) is None:
             return 0.0
-        remaining_s = (
-            ended_at + self.limits.min_collection_interval_seconds - self.clock.monotonic()
-        )
-        if (
-            remaining_s <= 0
-            and self.limits.min_collection_interval_seconds
-            and kind in self.ledger.journal.kinds_in(State.RECEIVED)
-        ):
+        interval_s = self.limits.min_collection_interval_seconds
+        remaining_s = ended_at + interval_s - self.clock.monotonic()
+        if remaining_s <= 0 and interval_s and kind in self.ledger.journal.kinds_in(State.RECEIVED):
             return remaining_s + UNACKNOWLEDGED_WAIT_S
         return remaining_s
 
@@ -246,7 +240,7 @@ class Executor:
         try:
             while self._answers is not None and self._answers.waiting:
                 await self._hand_over_next(self._answers)
-        except (sqlite3.Error, OSError, asyncio.CancelledError):
+        except (sqlite3.Error, OSError):
             raise
         except Exception:
             self._answers = None

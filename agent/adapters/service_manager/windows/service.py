@@ -106,7 +106,8 @@ class WindowsService(ServiceManager):
         new = self.control.query()
         if new is None or new.status is not Status.RUNNING:
             code = f" with exit code {new.exit_code}" if new else ""
-            raise ServiceManagerError(f"the service ended at once{code}: see {self._log}")
+            log = self.paths.state / LOG_NAME
+            raise ServiceManagerError(f"the service ended at once{code}: see {log}")
 
     def stop(self) -> None:
         self.require_rights()
@@ -137,10 +138,6 @@ class WindowsService(ServiceManager):
             pid=query.pid or None,
             detail=f"last exit code {query.exit_code}" if has_failed else "",
         )
-
-    @property
-    def _log(self) -> Path:
-        return self.paths.state / LOG_NAME
 
     def _require_package(self) -> None:
         """Raise ServiceManagerError unless this is the packaged program.
