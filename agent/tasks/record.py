@@ -268,10 +268,8 @@ class Recorder:
         ended_incidents = self._incidents.observe(now, diagnosis, first_failure_at or woken_at)
         if ended_incidents:
             if (failed_until := self._suspicion.failed_until) is not None:
-                ended_incidents = (
-                    *ended_incidents[:-1],
-                    with_uncertain_end(ended_incidents[-1], failed_until),
-                )
+                *others, last = ended_incidents
+                ended_incidents = (*others, with_uncertain_end(last, failed_until))
             self._suspicion.since = self._suspicion.failed_until = None
         self._ended_incidents += ended_incidents
         self._note_incidents(ended_incidents)
@@ -293,9 +291,8 @@ class Recorder:
         """Return a sample. A path that was probed before is not probed if a call just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
         sample = await (self._sample_after_reply(link) if has_reply else self.sensors.probe(link))
-        if sample.conflicting_address is None and self._gateway_macs.has_conflict(
-            self.clock.monotonic()
-        ):
+        has_conflict = self._gateway_macs.has_conflict(self.clock.monotonic())
+        if sample.conflicting_address is None and has_conflict:
             sample = replace(sample, conflicting_address=link.gateway)
         return self._suspicion.add_refusal(sample, self._now())
 
@@ -304,9 +301,8 @@ class Recorder:
             # The sensors compare later probes with this probe of the working connection. It is
             # repeated a few times if the gateway does not answer.
             sample = await self.sensors.probe(link)
-            is_conclusive = (
-                sample.gateway_answers or sample.is_service_local or link.gateway is None
-            )
+            needs_no_gateway = sample.is_service_local or link.gateway is None
+            is_conclusive = sample.gateway_answers or needs_no_gateway
             self._silent_probes = 0 if is_conclusive else self._silent_probes + 1
             if is_conclusive or self._silent_probes >= SILENT_PROBES_MAX:
                 self._probed_path, self._silent_probes = link.path, 0
@@ -315,11 +311,8 @@ class Recorder:
 
     def _note_incidents(self, ended: Sequence[Incident]) -> None:
         """Write incidents when they begin and end, and at intervals while they are open."""
-        before, self._open_incidents = (
-            self._open_incidents,
-            self._incidents.current_incidents(self._now()),
-        )
-        causes_before = [incident.cause for incident in before]
+        causes_before = [incident.cause for incident in self._open_incidents]
+        self._open_incidents = self._incidents.current_incidents(self._now())
         is_new = causes_before != [incident.cause for incident in self._open_incidents]
         if is_new and self._open_incidents:
             newest = self._open_incidents[-1]

@@ -44,6 +44,8 @@ from agent.tasks.health_board import HealthBoard
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
+Send = Callable[[], Awaitable[Answer]]
+"""Sends a call once, and returns the reply."""
 Operation = Literal[
     "challenge",
     "enroll",
@@ -125,11 +127,7 @@ class CircuitBreaker:
         return self._shared.is_closed
 
     async def call(
-        self,
-        operation: Operation,
-        send: Callable[[], Awaitable[Answer]],
-        *,
-        alone_max: int | None = None,
+        self, operation: Operation, send: Send[Answer], *, alone_max: int | None = None
     ) -> Answer:
         """Call ``send`` until it succeeds, and return the reply.
 
@@ -154,9 +152,7 @@ class CircuitBreaker:
             if not breaker.callers:
                 self._set_condition(breaker, None)
 
-    async def call_once(
-        self, operation: Operation, send: Callable[[], Awaitable[Answer]]
-    ) -> Answer:
+    async def call_once(self, operation: Operation, send: Send[Answer]) -> Answer:
         """Make one attempt as soon as the breakers allow it, and return the reply.
 
         Raises every ServiceError. As with `call`, each failure makes the next delay longer.
@@ -189,9 +185,9 @@ class CircuitBreaker:
         """Return after ``at_most_s`` seconds, or earlier if a user replaces the API key."""
         key_before = self._present_key()
         deadline = self.clock.monotonic() + at_most_s
-        while (
-            remaining_s := deadline - self.clock.monotonic()
-        ) > 0 and self._present_key() == key_before:
+        while (remaining_s := deadline - self.clock.monotonic()) > 0:
+            if self._present_key() != key_before:
+                return
             await self.clock.sleep(min(remaining_s, KEY_CHECK_S))
 
     # ------------------------------------------------------------------ one attempt
@@ -218,7 +214,7 @@ class CircuitBreaker:
         if self._shared.is_closed:
             await self.clock.sleep(self.rng.uniform(0.0, self.reconnect_spread_s))
 
-    async def _attempt(self, operation: Operation, send: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _attempt(self, operation: Operation, send: Send[Answer]) -> Answer:
         generations = (self._shared.generation, self._breakers[operation].generation)
         began_s = self.clock.monotonic()
         try:
@@ -271,11 +267,8 @@ class CircuitBreaker:
 
     def _fails_alone(self, breaker: _Breaker) -> bool:
         """Return whether other calls have succeeded since this operation began to fail."""
-        return (
-            self._shared.is_closed
-            and not breaker.is_closed
-            and self._answers > breaker.answers_before
-        )
+        is_failing = self._shared.is_closed and not breaker.is_closed
+        return is_failing and self._answers > breaker.answers_before
 
     def _open(self, breaker: _Breaker, error: TemporaryError, name: str) -> None:
         breaker.failures += 1
@@ -339,9 +332,8 @@ class CircuitBreaker:
         Its previous condition is cleared, unless another breaker has the same condition.
         """
         previous_code, breaker.code = breaker.code, code
-        if previous_code is not None and previous_code not in {
-            other.code for other in (self._shared, *self._breakers.values())
-        }:
+        current_codes = {each.code for each in (self._shared, *self._breakers.values())}
+        if previous_code is not None and previous_code not in current_codes:
             self.health.clear({previous_code})
         if code is not None:
             self.health.set(code, detail)
