@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from agent.adapters.connectivity.link import Neighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.tcp_refusal import report_refusal_at_once
 
 TIMEOUT_S: Final = 1.6
@@ -41,7 +41,7 @@ _PING_PROTOCOL: Final = {
 _REPLY_MAX: Final = 1500
 
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
-FindNeighbour = Callable[[], Neighbour | None]
+FindNeighbour = Callable[[], LinkNeighbour | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ async def _is_answered_by_tcp(gateway: _Gateway, port: int) -> bool:
     return False
 
 
-async def _is_resolved(before: Neighbour | None, find_neighbour: FindNeighbour) -> bool:
+async def _is_resolved(before: LinkNeighbour | None, find_neighbour: FindNeighbour) -> bool:
     """Return whether the gateway has replied to the kernel since ``before`` was read."""
     waited_s = 0.0
     for at_s in _TABLE_READS_S:
@@ -188,7 +188,7 @@ async def _is_resolved(before: Neighbour | None, find_neighbour: FindNeighbour) 
     return False
 
 
-def _is_new(before: Neighbour | None, now: Neighbour | None) -> bool:
+def _is_new(before: LinkNeighbour | None, now: LinkNeighbour | None) -> bool:
     """Return whether the entry ``now`` was confirmed after ``before`` was read."""
     if now is None or now.state not in ("reachable", "stale"):
         return False
