@@ -14,11 +14,8 @@ from agent.adapters.service_manager.contract import (
     ServicePaths,
     ServiceState,
 )
+from agent.adapters.service_manager.windows import trusted_paths
 from agent.adapters.service_manager.windows.api import QueryResult, Status, Win32ServiceControl
-from agent.adapters.service_manager.windows.trusted_paths import (
-    prepare_directory,
-    require_safe_program,
-)
 
 HOST_WORD: Final = "windows-service"
 """The argument with which the packaged executable runs as a service (packaging/entry.py)."""
@@ -68,8 +65,8 @@ class WindowsService(ServiceManager):
         """
         self.require_rights()
         self._require_package()
-        require_safe_program(self.control, Path(self.command_line[0]))
-        prepare_directory(self.control, self.paths.state)
+        trusted_paths.require_safe_program(self.control, Path(self.command_line[0]))
+        trusted_paths.prepare_directory(self.control, self.paths.state)
 
     def protect(self, file: Path) -> None:
         self.control.protect(file)
