@@ -23,8 +23,8 @@ from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.tcp_refusal import report_refusal_at_once
 
 TIMEOUT_S: Final = 1.6
-_TABLE_READS_S: Final = (0.2, 0.5, 1.0, 1.5)
-"""Times after the start of a probe at which the neighbour table is read."""
+_TABLE_PAUSES_S: Final = (0.2, 0.3, 0.5, 0.5)
+"""The pauses before each reading of the neighbour table."""
 _PING_WAITS_S: Final = (0.0, 0.5, 0.5)
 """The pauses before the first, second and third ping."""
 _UDP_PORT: Final = 9  # discard (RFC 863)
@@ -179,10 +179,8 @@ async def _is_answered_by_tcp(gateway: _Gateway, port: int) -> bool:
 
 async def _is_resolved(before: LinkNeighbour | None, find_neighbour: FindNeighbour) -> bool:
     """Return whether the gateway has replied to the kernel since ``before`` was read."""
-    waited_s = 0.0
-    for at_s in _TABLE_READS_S:
-        await asyncio.sleep(at_s - waited_s)
-        waited_s = at_s
+    for pause_s in _TABLE_PAUSES_S:
+        await asyncio.sleep(pause_s)
         if _is_new(before, find_neighbour()):
             return True
     return False
