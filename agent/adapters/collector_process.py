@@ -285,13 +285,13 @@ async def _read_tail(stream: asyncio.StreamReader | None, tail: bytearray) -> No
 
 async def _end(process: Process, within_s: float) -> None:
     """Kill the child and everything that it started."""
-    if process.returncode is None and sys.platform == "win32":
-        process.kill()
     if sys.platform != "win32":
         # This is done even if the child has ended, because its process group can contain other
         # processes.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+    elif process.returncode is None:
+        process.kill()
     if process.stdin is not None:
         process.stdin.close()
     try:
