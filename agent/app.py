@@ -24,9 +24,7 @@ from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.storage.database import Database, NewerDatabase, quarantine_database
 from agent.adapters.storage.device_record import Binding, DeviceRecordFile
-from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.ledger import DROPPED_COUNTER, Ledger
-from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.record import Record
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, StatusFile
@@ -131,11 +129,9 @@ class App:
         )
         self.binding_state = BindingState(record_file, record, base_url=service.base_url)
         self._database = _open_database(state)
-        self._journal = Journal(self._database)
         self._database.on_row_quarantined = self._note_row_quarantined
-        self._outbox = Outbox(self._database)
-        self._outbox.quarantine_unreadable()
-        self._ledger = Ledger(self._database, self._journal, self._outbox)
+        self._ledger = Ledger(self._database)
+        self._ledger.outbox.quarantine_unreadable()
         if is_clone:
             self.health.set("device-cloned", "the machine id differs from the stored one")
         if self._database.was_quarantined or record_file.was_quarantined:
@@ -173,11 +169,11 @@ class App:
         runtime, limits = self._runtime, self._config.limits
         work = asyncio.Event()
         self._acknowledger = Acknowledger(
-            self._session, self._journal, runtime.clock, wake_executor=work.set
+            self._session, self._ledger.journal, runtime.clock, wake_executor=work.set
         )
         self._receiver = Receiver(
-            self._config.commands, self._session, self._acknowledger, self._journal, self.health,
-            runtime.clock, runtime.rng,
+            self._config.commands, self._session, self._acknowledger, self._ledger.journal,
+            self.health, runtime.clock, runtime.rng,
         )  # fmt: skip
         self._submitter = Submitter(
             limits=limits,
@@ -248,7 +244,7 @@ class App:
 
     def start(self) -> None:
         self.phase = "running"
-        self._journal.prune(self._runtime.clock.now())
+        self._ledger.journal.prune(self._runtime.clock.now())
         self._ledger.sent.drop_old(self._runtime.clock.now())
         self._scheduler.start()
         self.status.note_change()
@@ -296,7 +292,7 @@ class App:
         self._receiver.reconnect()
         if self._recorder is not None and jump.stepped_s:
             self._recorder.note_clock_set(jump.stepped_s)
-        self._outbox.shift_creation_times(timedelta(seconds=max(0.0, jump.stepped_s)))
+        self._ledger.outbox.shift_creation_times(timedelta(seconds=max(0.0, jump.stepped_s)))
 
     async def _send_heartbeat(self) -> None:
         await self._heartbeat.send()
@@ -347,7 +343,7 @@ class App:
         yield from self._history_fields()
         yield from agent_fields(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),
-            outbox=self._outbox.depth(),
+            outbox=self._ledger.outbox.depth(),
             config_digest=config_digest(self._config),
             last_exit=None if self._last_exit is None else self._last_exit.describe(),
             last_heartbeat_at=_format_timestamp(self._heartbeat.last_at),
@@ -365,7 +361,7 @@ class App:
             return missing_history_fields(f"the record cannot be read: {error}")
 
     def _status_now(self) -> DaemonStatus:
-        depth = self._outbox.depth()
+        depth = self._ledger.outbox.depth()
         return DaemonStatus(
             version=__version__,
             pid=os.getpid(),

@@ -8,13 +8,15 @@ AgentError                  shown to users as plain lines, without a traceback
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
 ├── CollectorError          the collector sent no facts: send a failed report
 └── ServiceError            a call to the service failed
-    ├── ServiceUnavailable  no usable reply: retry with exponential backoff
-    │   └── Throttled       429, or 503 with Retry-After: retry after the requested wait
-    ├── CredentialRefused   401: read the key again, retry slowly, keep the identity
-    │   └── ApiKeyUnreadable  no call was sent: treat as 401, though there is no reply
-    ├── Refused             403, 404, 409, 410: call the operation `current` to check the binding
-    ├── BodyRejected        400, 422 and other 4xx: do not send this body again
-    └── BodyTooLarge        413: send a smaller body
+    ├── TemporaryError      the same call can succeed later
+    │   ├── ServiceUnavailable  no usable reply: retry with exponential backoff
+    │   │   └── Throttled       429, or 503 with Retry-After: retry after the requested wait
+    │   └── CredentialRefused   401: read the key again, retry slowly, keep the identity
+    │       └── ApiKeyUnreadable  no call was sent: treat as 401, though there is no reply
+    └── FinalError          the same call would fail again
+        ├── Refused         403, 404, 409, 410: call the operation `current` to check the binding
+        ├── BodyRejected    400, 422 and other 4xx: do not send this body again
+        └── BodyTooLarge    413: send a smaller body
 """
 
 from collections.abc import Iterator
@@ -101,7 +103,11 @@ class ServiceError(AgentError):
     """Base of every failure of a call to the service."""
 
 
-class ServiceUnavailable(ServiceError):
+class TemporaryError(ServiceError):
+    """Base of the failures after which the same call can succeed later."""
+
+
+class ServiceUnavailable(TemporaryError):
     """The service gave no usable reply. ``cause`` is the likely reason."""
 
     def __init__(self, cause: UnavailableCause, detail: str) -> None:
@@ -117,7 +123,7 @@ class Throttled(ServiceUnavailable):
         self.retry_after_s = retry_after_s
 
 
-class CredentialRefused(ServiceError):
+class CredentialRefused(TemporaryError):
     """The service does not accept the API key (401), or the key cannot be read."""
 
 
@@ -129,7 +135,11 @@ _READ_ONLY_CODES: Final = frozenset({"read_only_key", "read_only", "write_grant_
 """Error codes of services for a key without a write grant."""
 
 
-class Refused(ServiceError):
+class FinalError(ServiceError):
+    """Base of the failures after which the same call would fail again."""
+
+
+class Refused(FinalError):
     """The service refuses the call. ``code`` is the error code of its reply, or None."""
 
     def __init__(self, status: int, code: str | None, detail: str) -> None:
@@ -143,7 +153,7 @@ class Refused(ServiceError):
         return self.code in _READ_ONLY_CODES
 
 
-class BodyRejected(ServiceError):
+class BodyRejected(FinalError):
     """The service will never accept this body, so it must not be sent again."""
 
     def __init__(self, status: int, detail: str) -> None:
@@ -151,5 +161,5 @@ class BodyRejected(ServiceError):
         self.status = status
 
 
-class BodyTooLarge(ServiceError):
+class BodyTooLarge(FinalError):
     """The body is larger than the service accepts."""

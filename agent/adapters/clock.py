@@ -4,7 +4,7 @@ import asyncio
 import sys
 import time
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Clock(Protocol):
@@ -49,3 +49,15 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+async def wait_at_most(event: asyncio.Event, seconds: float | None, clock: Clock) -> None:
+    """Return when ``event`` is set, or after ``seconds``; None means no limit."""
+    waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(event.wait())]
+    if seconds is not None:
+        waits.append(asyncio.ensure_future(clock.sleep(seconds)))
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for waiter in waits:
+            waiter.cancel()

@@ -24,17 +24,7 @@ from agent.errors import CollectorError
 from agent.redaction.known import without_secrets
 from agent.wire.codec import decode_strictly
 from agent.wire.validation import ValidationError
-from collectors.contract import (
-    EVENT_MAX_BYTES,
-    Checkpoint,
-    Crash,
-    Event,
-    Facts,
-    Failure,
-    Job,
-    Progress,
-    Result,
-)
+from collectors import contract
 from collectors.programs import inherited_environment, neutral_directory
 
 log = logging.getLogger(__name__)
@@ -42,8 +32,8 @@ log = logging.getLogger(__name__)
 STDERR_TAIL_BYTES: Final = 4096
 _LOGGED_STDERR_CHARS: Final = 500  # at the end of stderr
 CANCEL_LINE: Final = b"cancel\n"
-_TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
-_LINE_MAX_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line ends the collection
+_TOO_LONG: Final = f"an event is longer than {contract.EVENT_MAX_BYTES} bytes"
+_LINE_MAX_BYTES: Final = 4 * contract.EVENT_MAX_BYTES  # a longer line ends the collection
 
 # Environment variables that are passed to a child: language, proxies, print spooler. A child also
 # gets the variables of `collectors.programs.inherited_environment`.
@@ -55,7 +45,7 @@ _PASSED_VARIABLES: Final = frozenset(
 )  # fmt: skip
 _NOT_INSTALLED: Final = "No module named collectors"  # a message of Python on stderr
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[contract.Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +67,7 @@ class Timeouts:
 class CollectedFacts:
     """The facts of a child. If they are incomplete, ``error`` is the reason."""
 
-    facts: Facts
+    facts: contract.Facts
     error: str | None = None
 
 
@@ -100,7 +90,7 @@ class CollectorProcess:
     timeouts: Timeouts = Timeouts()
 
     async def collect(
-        self, job: Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
+        self, job: contract.Job, on_progress: OnProgress, cancel: asyncio.Event | None = None
     ) -> CollectedFacts:
         """Run ``job`` and return its facts. After ``cancel`` is set, return the facts so far.
 
@@ -134,7 +124,7 @@ class CollectorProcess:
             )
         return reader.result(error)
 
-    async def _start(self, job: Job) -> Process:
+    async def _start(self, job: contract.Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
         passed_variables = {k: v for k, v in self.environment.items() if k in _PASSED_VARIABLES}
         with passing(Failpoint.CHILD_STARTED):
@@ -144,7 +134,7 @@ class CollectorProcess:
                     stdin=PIPE,
                     stdout=PIPE,
                     stderr=PIPE,
-                    limit=EVENT_MAX_BYTES,
+                    limit=contract.EVENT_MAX_BYTES,
                     env=without_secrets(inherited_environment(self.environment) | passed_variables),
                     cwd=neutral_directory(),
                     start_new_session=True,
@@ -159,10 +149,15 @@ class CollectorProcess:
         return process
 
     async def _supervise(
-        self, process: Process, job: Job, reading: asyncio.Task[None], cancel: asyncio.Event | None
+        self,
+        process: Process,
+        job: contract.Job,
+        reading: asyncio.Task[None],
+        cancel: asyncio.Event | None,
     ) -> str | None:
         """Wait for the child's last event. Return an error if its facts are incomplete."""
-        cancelling = asyncio.create_task((cancel or asyncio.Event()).wait())
+        cancel = cancel or asyncio.Event()
+        cancelling = asyncio.create_task(cancel.wait())
         timeout_s = job.max_duration_s + self.timeouts.grace_s
         try:
             await asyncio.wait(
@@ -174,12 +169,9 @@ class CollectorProcess:
             await asyncio.wait((reading,), timeout=self.timeouts.cancel_s)
         finally:
             cancelling.cancel()
-        was_cancelled = cancelling.done() and not cancelling.cancelled()
-        if was_cancelled:
-            if not reading.done():
-                return "it was cancelled, but did not end in time"
-            return _error_of(reading)
-        return f"it was stopped at its deadline of {job.max_duration_s:g} s"
+        if not cancel.is_set():
+            return f"it was stopped at its deadline of {job.max_duration_s:g} s"
+        return _error_of(reading) if reading.done() else "it was cancelled, but did not end in time"
 
 
 def _error_of(task: asyncio.Task[None]) -> str | None:
@@ -193,7 +185,7 @@ class _EventReader:
     def __init__(self, process: Process, on_progress: OnProgress) -> None:
         self._stream = process.stdout
         self._on_progress = on_progress
-        self._facts: Facts | None = None
+        self._facts: contract.Facts | None = None
         self._has_result = False
         self._crash: str | None = None
         self._has_skipped_event = False
@@ -233,15 +225,15 @@ class _EventReader:
             skipped_bytes = 0
         return b""
 
-    def _handle_event(self, event: Event) -> None:
+    def _handle_event(self, event: contract.Event) -> None:
         with passing(Failpoint(f"child-{event.event}")):
-            if isinstance(event, Progress):
+            if isinstance(event, contract.Progress):
                 self._on_progress(event)
-            elif isinstance(event, Crash):
+            elif isinstance(event, contract.Crash):
                 self._crash = event.error
-            elif isinstance(event, Checkpoint | Result):
+            elif isinstance(event, contract.Checkpoint | contract.Result):
                 self._facts = event.facts
-                self._has_result = isinstance(event, Result)
+                self._has_result = isinstance(event, contract.Result)
 
     def result(self, error: str | None) -> CollectedFacts:
         """Return the facts. If the child sent no result, add a failure that contains the reason.
@@ -254,17 +246,17 @@ class _EventReader:
         reason = error or self._crash or too_long or "it ended without a result"
         if self._facts is None:
             raise CollectorError(f"the collector sent no facts: {reason}")
-        failure = Failure("collector", reason)
+        failure = contract.Failure("collector", reason)
         return CollectedFacts(
             replace(self._facts, failures=(*self._facts.failures, failure)), reason
         )
 
 
-def parse_event(line: bytes) -> Event:
+def parse_event(line: bytes) -> contract.Event:
     """Parse one line of a child's output. Raises ValidationError."""
-    event: Event
+    event: contract.Event
     try:
-        event = decode_strictly(line, Event)
+        event = decode_strictly(line, contract.Event)
     except ValidationError:
         # If a value contains bytes that are not valid text, the child writes a lone surrogate for
         # each of these bytes. Strict JSON does not permit lone surrogates, so each one is replaced
@@ -275,7 +267,7 @@ def parse_event(line: bytes) -> Event:
             text = json.dumps(json.loads(line), ensure_ascii=False)
         except (ValueError, RecursionError):
             text = ""
-        event = decode_strictly(text.encode("utf-8", "replace"), Event)
+        event = decode_strictly(text.encode("utf-8", "replace"), contract.Event)
     return event
 
 
@@ -293,13 +285,13 @@ async def _read_tail(stream: asyncio.StreamReader | None, tail: bytearray) -> No
 
 async def _end(process: Process, within_s: float) -> None:
     """Kill the child and everything that it started."""
-    if process.returncode is None and sys.platform == "win32":
-        process.kill()
     if sys.platform != "win32":
         # This is done even if the child has ended, because its process group can contain other
         # processes.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+    elif process.returncode is None:
+        process.kill()
     if process.stdin is not None:
         process.stdin.close()
     try:

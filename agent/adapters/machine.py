@@ -33,17 +33,17 @@ def fingerprint(machine_id_file: Path = Path("/etc/machine-id")) -> str | None:
     return hashlib.sha256(_SALT + identifier.encode()).hexdigest()
 
 
-def boot_id(file: Path = Path("/proc/sys/kernel/random/boot_id")) -> str | None:
+def boot_id() -> str | None:
     """Return an id that changes with each start of the operating system; None if there is none."""
-    return _read(file)
+    return _read(Path("/proc/sys/kernel/random/boot_id"))
 
 
-def memory_kills(file: Path = Path("/proc/vmstat")) -> int | None:
+def memory_kills() -> int | None:
     """Return how many programs the kernel has ended since its start, because memory ran out.
 
     Returns None if the kernel does not count them (Linux 4.13 and later do).
     """
-    lines = (_read(file) or "").splitlines()
+    lines = (_read(Path("/proc/vmstat")) or "").splitlines()
     counts = (line.split()[1] for line in lines if line.startswith("oom_kill "))
     return next((int(count) for count in counts if count.isdecimal()), None)
 

@@ -12,18 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+from agent.adapters import http_client as http
 from agent.adapters.clock import Clock
 from agent.adapters.failpoints import Failpoint, passing
-from agent.adapters.http_client import (
-    Response,
-    as_unavailable,
-    client_for,
-    frames_of_events,
-    frames_of_lines,
-    limit_read_rate,
-    read_body,
-    stream_timeout,
-)
 from agent.adapters.read_rate_limit import ReadRateLimit
 from agent.config.credential import ApiKeySource
 from agent.config.model import Service
@@ -31,21 +22,10 @@ from agent.errors import ServiceUnavailable
 from agent.rules.clock_skew import ClockSkew, ServiceClock
 from agent.rules.command_frames import Frame, parse_frame
 from agent.rules.replies import error_of, http_date
+from agent.wire import device_operations as wire
 from agent.wire import routes
 from agent.wire.base import Message
 from agent.wire.codec import decode, encode
-from agent.wire.device_operations import (
-    AcknowledgeReply,
-    AcknowledgeRequest,
-    ChallengeReply,
-    ChallengeRequest,
-    EmptyRequest,
-    EnrollmentRecord,
-    EnrollRequest,
-    HeartbeatReply,
-    HeartbeatRequest,
-    SubmitResultReply,
-)
 from agent.wire.validation import ValidationError
 
 ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
@@ -92,7 +72,7 @@ class ServiceClient:
         self._clock = clock
         self._timeout_s = service.request_timeout_seconds
         self._base_url = service.base_url
-        self._client = client_for(service, tcp_keep_alive=tcp_keep_alive)
+        self._client = http.client_for(service, tcp_keep_alive=tcp_keep_alive)
         self._read_limit = ReadRateLimit(clock)
 
     @property
@@ -107,28 +87,28 @@ class ServiceClient:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
-        return await self._exchange(Failpoint.CHALLENGE_CALLED, request, ChallengeReply)
+    async def challenge(self, request: wire.ChallengeRequest) -> wire.ChallengeReply:
+        return await self._exchange(Failpoint.CHALLENGE_CALLED, request, wire.ChallengeReply)
 
-    async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
+    async def enroll(self, request: wire.EnrollRequest) -> wire.EnrollmentRecord:
         return _decode_record(await self._post(Failpoint.ENROLL_CALLED, encode(request)))
 
-    async def current(self) -> EnrollmentRecord | None:
-        body = await self._post(Failpoint.CURRENT_CALLED, encode(EmptyRequest()))
+    async def current(self) -> wire.EnrollmentRecord | None:
+        body = await self._post(Failpoint.CURRENT_CALLED, encode(wire.EmptyRequest()))
         # Only null means that there is no binding. An empty reply is an error.
         if body.strip() == b"null":
             return None
         return _decode_record(body)
 
-    async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
-        return await self._exchange(Failpoint.HEARTBEAT_CALLED, request, HeartbeatReply)
+    async def heartbeat(self, request: wire.HeartbeatRequest) -> wire.HeartbeatReply:
+        return await self._exchange(Failpoint.HEARTBEAT_CALLED, request, wire.HeartbeatReply)
 
-    async def acknowledge(self, request: AcknowledgeRequest) -> AcknowledgeReply:
-        return await self._exchange(Failpoint.ACKNOWLEDGE_CALLED, request, AcknowledgeReply)
+    async def acknowledge(self, request: wire.AcknowledgeRequest) -> wire.AcknowledgeReply:
+        return await self._exchange(Failpoint.ACKNOWLEDGE_CALLED, request, wire.AcknowledgeReply)
 
-    async def submit_result(self, body: bytes) -> SubmitResultReply:
+    async def submit_result(self, body: bytes) -> wire.SubmitResultReply:
         """Send a sealed body without changes."""
-        return _decode(SubmitResultReply, await self._post(Failpoint.SUBMIT_CALLED, body))
+        return _decode(wire.SubmitResultReply, await self._post(Failpoint.SUBMIT_CALLED, body))
 
     @contextlib.asynccontextmanager
     async def commands(
@@ -145,19 +125,20 @@ class ServiceClient:
         """
         accept = ACCEPT_STREAM if stream else "application/json"
         async with contextlib.AsyncExitStack() as stack:
-            with passing(Failpoint.COMMANDS_OPENED), as_unavailable():
+            with passing(Failpoint.COMMANDS_OPENED), http.as_unavailable():
                 async with asyncio.timeout(answer_within_s or self._timeout_s):
-                    body, timeout = encode(EmptyRequest()), stream_timeout(self._timeout_s)
+                    body = encode(wire.EmptyRequest())
+                    timeout = http.stream_timeout(self._timeout_s)
                     reply = self._stream(routes.ON_COMMANDS, body, accept, timeout=timeout)
                     response = await stack.enter_async_context(reply)
                     await self._check(response)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
-                limit_read_rate(response, self._read_limit)
-                yield CommandStream(True, frames_of_events(response))
+                http.limit_read_rate(response, self._read_limit)
+                yield CommandStream(True, http.frames_of_events(response))
             elif media_type in NDJSON_TYPES:
-                limit_read_rate(response, self._read_limit)
-                yield CommandStream(True, frames_of_lines(response))
+                http.limit_read_rate(response, self._read_limit)
+                yield CommandStream(True, http.frames_of_lines(response))
             else:
                 yield CommandStream(False, self._read_single_reply(response))
 
@@ -165,17 +146,17 @@ class ServiceClient:
         return _decode(reply, await self._post(failpoint, encode(request)))
 
     async def _post(self, failpoint: Failpoint, body: bytes) -> bytes:
-        with passing(failpoint), as_unavailable():
+        with passing(failpoint), http.as_unavailable():
             async with (
                 asyncio.timeout(self._timeout_s),
                 self._stream(_PATHS[failpoint], body, "application/json") as response,
             ):
                 await self._check(response)
-                return await read_body(response)
+                return await http.read_body(response)
 
     def _stream(
         self, path: str, body: bytes, accept: str, **options: Any
-    ) -> AbstractAsyncContextManager[Response]:
+    ) -> AbstractAsyncContextManager[http.Response]:
         """Send a request. Entering the context returns the reply before its body is read."""
         headers = {
             "Authorization": f"Bearer {self._api_key.read()}",
@@ -185,7 +166,7 @@ class ServiceClient:
         url = self._base_url + path
         return self._client.stream("POST", url, content=body, headers=headers, **options)
 
-    async def _check(self, response: Response) -> None:
+    async def _check(self, response: http.Response) -> None:
         """Raise an error unless the call succeeded.
 
         Stores the service's time, unless the error is a ServiceUnavailable.
@@ -193,7 +174,7 @@ class ServiceClient:
         service_time = http_date(response.headers.get("date"))
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
             raise ServiceUnavailable("bad-reply", "the reply is compressed, but must not be")
-        body = b"" if response.is_success else await read_body(response)
+        body = b"" if response.is_success else await http.read_body(response)
         headers = {name.lower(): value for name, value in response.headers.items()}
         # A date in Retry-After is a time of the service's clock, so it is compared with Date.
         error = error_of(response.status_code, headers, body, service_time or self._clock.now())
@@ -203,18 +184,18 @@ class ServiceClient:
             raise error
         self.last_contact_at = self._clock.now()
 
-    async def _read_single_reply(self, response: Response) -> AsyncIterator[Frame]:
-        with as_unavailable():
+    async def _read_single_reply(self, response: http.Response) -> AsyncIterator[Frame]:
+        with http.as_unavailable():
             async with asyncio.timeout(self._timeout_s):
-                body = await read_body(response)
+                body = await http.read_body(response)
         yield parse_frame(body)
 
 
-def _decode_record(body: bytes) -> EnrollmentRecord:
+def _decode_record(body: bytes) -> wire.EnrollmentRecord:
     if len(body) > RECORD_MAX_BYTES:
         reason = f"the enrollment is larger than {RECORD_MAX_BYTES} bytes"
         raise ServiceUnavailable("bad-reply", reason)
-    return _decode(EnrollmentRecord, body)
+    return _decode(wire.EnrollmentRecord, body)
 
 
 def _decode(model: type[Reply], body: bytes) -> Reply:

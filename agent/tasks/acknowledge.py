@@ -10,7 +10,7 @@ from uuid import UUID
 
 from agent.adapters.clock import Clock
 from agent.adapters.storage.journal import Entry, Journal
-from agent.errors import CredentialRefused, ServiceError, ServiceUnavailable
+from agent.errors import ServiceError, TemporaryError
 from agent.rules.lifecycle import Event, State
 from agent.tasks.session.device_session import DeviceSession
 from agent.wire.vocabulary import AcknowledgedStatus
@@ -61,7 +61,7 @@ class Acknowledger:
             for entry in self.journal.in_state(State.RECEIVED):
                 try:
                     await self._acknowledge_received(entry)
-                except (ServiceUnavailable, CredentialRefused) as error:
+                except TemporaryError as error:
                     log.warning("request %s is acknowledged later: %s", entry.request_id, error)
                     postponed_count += 1
             self.wake_executor()

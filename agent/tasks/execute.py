@@ -15,15 +15,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from agent.adapters.clock import Clock
+from agent.adapters.clock import Clock, wait_at_most
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.ledger import Ledger
 from agent.config.model import Limits
-from agent.errors import CredentialRefused, ServiceUnavailable
+from agent.errors import TemporaryError
 from agent.rules.lifecycle import BootAction, Event, State, boot_action
 from agent.rules.reports.sealed_report import SealedReport
 from agent.tasks.session.device_session import DeviceSession
-from agent.tasks.wakeup import wait_at_most
 from agent.wire.vocabulary import Kind
 
 if TYPE_CHECKING:
@@ -107,9 +106,8 @@ class Executor:
         At least one of the two is None. Both are None if no report is requested or scheduled.
         """
         waits = []
-        for kind in dict.fromkeys(
-            (*self.ledger.journal.kinds_in(State.ACKNOWLEDGED), *self._scheduled)
-        ):
+        requested_kinds = self.ledger.journal.kinds_in(State.ACKNOWLEDGED)
+        for kind in dict.fromkeys((*requested_kinds, *self._scheduled)):
             if (wait_s := self._wait_s(kind)) <= 0:
                 return kind, None
             waits.append(wait_s)
@@ -124,14 +122,9 @@ class Executor:
         """
         if (ended_at := self._ended_at.get(kind)) is None:
             return 0.0
-        remaining_s = (
-            ended_at + self.limits.min_collection_interval_seconds - self.clock.monotonic()
-        )
-        if (
-            remaining_s <= 0
-            and self.limits.min_collection_interval_seconds
-            and kind in self.ledger.journal.kinds_in(State.RECEIVED)
-        ):
+        interval_s = self.limits.min_collection_interval_seconds
+        remaining_s = ended_at + interval_s - self.clock.monotonic()
+        if remaining_s <= 0 and interval_s and kind in self.ledger.journal.kinds_in(State.RECEIVED):
             return remaining_s + UNACKNOWLEDGED_WAIT_S
         return remaining_s
 
@@ -202,7 +195,7 @@ class Executor:
         Entries that the service refuses are added to ``refused_entries``. Entries that are not
         acknowledged in time are acknowledged before their report is sent (tasks.submit).
         """
-        with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):
+        with contextlib.suppress(TimeoutError, TemporaryError):
             async with asyncio.timeout(START_ACKNOWLEDGEMENT_TIMEOUT_S):
                 for entry in entries:
                     refusal = await self.session.acknowledge(entry, "running")
@@ -247,7 +240,7 @@ class Executor:
         try:
             while self._answers is not None and self._answers.waiting:
                 await self._hand_over_next(self._answers)
-        except (sqlite3.Error, OSError, asyncio.CancelledError):
+        except (sqlite3.Error, OSError):
             raise
         except Exception:
             self._answers = None

@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.errors import BodyRejected, BodyTooLarge, Refused
+from agent.errors import FinalError, Refused
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.session.device_session import DeviceSession
 
@@ -29,7 +29,7 @@ class Heartbeat:
             return
         try:
             reply = await self.session.heartbeat()
-        except (Refused, BodyRejected, BodyTooLarge) as error:
+        except FinalError as error:
             self.health.set("heartbeat-rejected", str(error))
             if isinstance(error, Refused):
                 # The recheck calls `current`, which reports a revoked device.

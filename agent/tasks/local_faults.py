@@ -6,7 +6,7 @@ where there is something to record.
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from agent.rules.connectivity.events import Throttling
@@ -32,7 +32,8 @@ class LocalFaultRecorder:
 
     def __init__(self, read: Callable[[], Awaitable[LocalReading]]) -> None:
         self._read = read
-        self._faults = LocalFaults()
+        self.faults = LocalFaults()
+        """The incidents that have not ended."""
         self._throttling = Throttling()
         self._due_s = 0.0
 
@@ -41,7 +42,7 @@ class LocalFaultRecorder:
 
         ``recent`` are the ended incidents of the last hour, which a new incident may continue.
         """
-        self._faults = LocalFaults(recent, open_incidents)
+        self.faults = LocalFaults(recent, open_incidents)
 
     def is_due(self, now_s: float) -> bool:
         return now_s >= self._due_s
@@ -61,29 +62,15 @@ class LocalFaultRecorder:
         throttling = self._throttling.observe(reading.throttle_count, at, now_s)
         events = [Event(kind, at, detail) for kind, detail in reading.events]
         events += filter(None, (throttling,))
-        earlier_faults = self._faults.current_incidents(at)
-        ended_incidents = (
-            self._faults.end_all(at) if is_excused else self._faults.observe(at, reading)
-        )
-        is_unsure = self._faults.is_suspected or reading.is_pending
+        earlier_faults = self.faults.current_incidents(at)
+        ended = self.faults.end_all(at) if is_excused else self.faults.observe(at, reading)
+        is_unsure = self.faults.is_suspected or reading.is_pending
         self._due_s = now_s + (CONFIRM_AFTER_S if is_unsure else READ_EVERY_S)
         new_faults = [
-            fault for fault in self._faults.current_incidents(at) if fault not in earlier_faults
+            fault for fault in self.faults.current_incidents(at) if fault not in earlier_faults
         ]
         for fault in new_faults:
             log.warning("%s (%s)", fault.evidence, fault.cause)
-        for fault in ended_incidents:
+        for fault in ended:
             log.warning("the fault of %s (%s) ended", fault.subject, fault.cause)
-        return ended_incidents, events, bool(new_faults)
-
-    def end_all(self, now: datetime) -> Sequence[Incident]:
-        """End all incidents. Returns them."""
-        return self._faults.end_all(now)
-
-    def current_incidents(self, now: datetime) -> Sequence[Incident]:
-        """Return the open incidents, with their downtime until ``now``."""
-        return self._faults.current_incidents(now)
-
-    def shift(self, by: timedelta) -> None:
-        """Shift the times of the open incidents, because the wall clock was set."""
-        self._faults.shift(by)
+        return ended, events, bool(new_faults)

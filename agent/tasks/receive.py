@@ -16,25 +16,17 @@ from random import Random
 from typing import Final, Literal
 from uuid import UUID
 
-from agent.adapters.clock import Clock
+from agent.adapters.clock import Clock, wait_at_most
 from agent.adapters.service_client import CommandStream
 from agent.adapters.storage.journal import Entry, Journal
 from agent.config.model import Commands
-from agent.errors import (
-    BodyRejected,
-    BodyTooLarge,
-    CredentialRefused,
-    Refused,
-    ServiceError,
-    ServiceUnavailable,
-)
+from agent.errors import FinalError, Refused, ServiceError, ServiceUnavailable, TemporaryError
 from agent.rules.command_frames import Frame
 from agent.rules.lifecycle import Event, State, acknowledgement_to_repeat
 from agent.rules.retry import Backoff
 from agent.tasks.acknowledge import Acknowledger
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.session.device_session import DeviceSession
-from agent.tasks.wakeup import wait_at_most
 from agent.wire.device_operations import Command
 
 log = logging.getLogger(__name__)
@@ -117,10 +109,10 @@ class Receiver:
             is_stream = False
             try:
                 is_stream = await self._receive_once(method)
-            except (Refused, BodyRejected, BodyTooLarge) as error:
+            except FinalError as error:
                 self.delivery = None
                 self._note_rejection(error, method)
-            except (ServiceUnavailable, CredentialRefused) as error:
+            except TemporaryError as error:
                 self.delivery = None
                 if not self.session.breaker.is_up:
                     continue  # no contact: the circuit breaker delays the next call
@@ -203,7 +195,7 @@ class Receiver:
             if isinstance(answer.frames, AsyncGenerator):
                 await answer.frames.aclose()
 
-    def _note_rejection(self, error: Refused | BodyRejected | BodyTooLarge, method: Method) -> None:
+    def _note_rejection(self, error: FinalError, method: Method) -> None:
         if isinstance(error, Refused):
             self.session.request_recheck()
         if method == "stream" and self.config.delivery == "auto":

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from agent.adapters.clock import Clock
+from agent.adapters.clock import Clock, wait_at_most
 from agent.adapters.storage.record import Record
 from agent.config.local_hours import LocalHours
 from agent.errors import ServiceError
@@ -34,7 +34,6 @@ from agent.rules.connectivity.pace import ProbePace
 from agent.rules.connectivity.sensors import Sensors
 from agent.rules.connectivity.suspicion import Suspicion
 from agent.rules.time_jump import STEP_MIN_S
-from agent.tasks.wakeup import wait_at_most
 from agent.wire.payloads.history import Event, History, Hour, Incident
 
 if TYPE_CHECKING:
@@ -197,7 +196,7 @@ class Recorder:
             self._open_incidents = self._incidents.current_incidents(now)
         else:
             self._ended_incidents += self._incidents.observe(now, None)
-            self._ended_incidents += self.local.end_all(now) if self.local else ()
+            self._ended_incidents += self.local.faults.end_all(now) if self.local else ()
             self._open_incidents = ()
         self._finished_hours += filter(None, (self._hours.hour(),))
         self._write(("stopped", self.run_id if is_reload else "cleanly"))
@@ -273,10 +272,8 @@ class Recorder:
         ended_incidents = self._incidents.observe(now, diagnosis, first_failure_at or woken_at)
         if ended_incidents:
             if (failed_until := self._suspicion.failed_until) is not None:
-                ended_incidents = (
-                    *ended_incidents[:-1],
-                    with_uncertain_end(ended_incidents[-1], failed_until),
-                )
+                *others, last = ended_incidents
+                ended_incidents = (*others, with_uncertain_end(last, failed_until))
             self._suspicion.since = self._suspicion.failed_until = None
         self._ended_incidents += ended_incidents
         self._note_incidents(ended_incidents)
@@ -298,9 +295,8 @@ class Recorder:
         """Return a sample. A path that was probed before is not probed if a call just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
         sample = await (self._sample_after_reply(link) if has_reply else self.sensors.probe(link))
-        if sample.conflicting_address is None and self._gateway_macs.has_conflict(
-            self.clock.monotonic()
-        ):
+        has_conflict = self._gateway_macs.has_conflict(self.clock.monotonic())
+        if sample.conflicting_address is None and has_conflict:
             sample = replace(sample, conflicting_address=link.gateway)
         return self._suspicion.add_refusal(sample, self._now())
 
@@ -309,9 +305,8 @@ class Recorder:
             # The sensors compare later probes with this probe of the working connection. It is
             # repeated a few times if the gateway does not answer.
             sample = await self.sensors.probe(link)
-            is_conclusive = (
-                sample.gateway_answers or sample.is_service_local or link.gateway is None
-            )
+            needs_no_gateway = sample.is_service_local or link.gateway is None
+            is_conclusive = sample.gateway_answers or needs_no_gateway
             self._silent_probes = 0 if is_conclusive else self._silent_probes + 1
             if is_conclusive or self._silent_probes >= SILENT_PROBES_MAX:
                 self._probed_path, self._silent_probes = link.path, 0
@@ -320,11 +315,8 @@ class Recorder:
 
     def _note_incidents(self, ended: Sequence[Incident]) -> None:
         """Write incidents when they begin and end, and at intervals while they are open."""
-        before, self._open_incidents = (
-            self._open_incidents,
-            self._incidents.current_incidents(self._now()),
-        )
-        causes_before = [incident.cause for incident in before]
+        causes_before = [incident.cause for incident in self._open_incidents]
+        self._open_incidents = self._incidents.current_incidents(self._now())
         is_new = causes_before != [incident.cause for incident in self._open_incidents]
         if is_new and self._open_incidents:
             newest = self._open_incidents[-1]
@@ -379,7 +371,7 @@ class Recorder:
         if abs(stepped_s) >= STEP_MIN_S:
             self._incidents.shift(timedelta(seconds=stepped_s))
             if self.local is not None:
-                self.local.shift(timedelta(seconds=stepped_s))
+                self.local.faults.shift(timedelta(seconds=stepped_s))
             self._suspicion.shift(timedelta(seconds=stepped_s))
         return self.clock.now()
 
@@ -397,7 +389,7 @@ class Recorder:
         if not self._has_begun:
             self._drop_oldest()
             return
-        open_faults = self.local.current_incidents(self.clock.now()) if self.local else ()
+        open_faults = self.local.faults.current_incidents(self.clock.now()) if self.local else ()
         has_more = bool(self._ended_incidents or self._open_incidents or self._events)
         is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
         try:

@@ -14,7 +14,7 @@ from agent.adapters.storage.ledger import Ledger
 from agent.adapters.storage.outbox import WaitingReport
 from agent.adapters.storage.state import StateDirectory
 from agent.config.model import Limits
-from agent.errors import BodyRejected, BodyTooLarge, CredentialRefused, Refused, ServiceUnavailable
+from agent.errors import BodyRejected, BodyTooLarge, Refused, TemporaryError
 from agent.rules.lifecycle import State
 from agent.rules.retry import Backoff
 from agent.tasks.health_board import HealthBoard
@@ -125,7 +125,7 @@ class Submitter:
             self._replace_rejected(item, str(error))
         except Refused as error:
             await self._handle_refusal(item, error)
-        except (ServiceUnavailable, CredentialRefused) as error:
+        except TemporaryError as error:
             log.warning("report %s is postponed: %s", item.report_id, error)
             self._postponed.add(item.report_id)
         else:

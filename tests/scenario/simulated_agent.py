@@ -70,7 +70,7 @@ class SimulatedApp(App):
         return {**super().loops(), "heartbeat-timer": self._send_heartbeats}
 
     def entry(self, request_id: str) -> Entry | None:
-        return self._journal.get(UUID(request_id))
+        return self._ledger.journal.get(UUID(request_id))
 
     async def until_ended(self, request_ids: Iterable[str], within_s: float) -> None:
         """Wait, in virtual time, until each of these requests has ended."""

@@ -167,7 +167,7 @@ async def _play_long_outage(home: Path) -> None:
                 await asyncio.sleep(REPORT_EVERY_S)
                 app._executor.schedule("network" if number % 2 else "application")
                 await asyncio.sleep(1)
-                largest = max(largest, app._outbox.depth().size_bytes)
+                largest = max(largest, app._ledger.outbox.depth().size_bytes)
                 if number >= REPORTS - 12:
                     memory.append(_traced_bytes())
         tracemalloc.stop()
@@ -217,7 +217,7 @@ def _traced_bytes() -> int:
 
 def _waiting_reports(app: SimulatedApp) -> list[WaitingReport]:
     reports, skip = [], set()
-    while (report := app._outbox.oldest(skip)) is not None:
+    while (report := app._ledger.outbox.oldest(skip)) is not None:
         reports.append(report)
         skip.add(report.report_id)
     return reports
@@ -318,7 +318,7 @@ async def _change_the_clock_while_a_report_waits(home: Path, step_s: float) -> N
         agent.clock.step(step_s)
         await asyncio.sleep(2 * CHECK_EVERY_S)
         agent.app._submitter.apply_limits()
-        assert agent.app._outbox.depth().reports == 1
+        assert agent.app._ledger.outbox.depth().reports == 1
         agent.service.faults.clear()
         await agent.service.until(lambda: len(agent.service.reports) == 1, 300)
 

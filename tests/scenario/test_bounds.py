@@ -157,7 +157,7 @@ async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 await service.request_report("network", expires_in_s=1e6) for _ in range(50)
             ]
             await asyncio.sleep(60)
-            assert app._journal.count_unfinished() == 20
+            assert app._ledger.journal.count_unfinished() == 20
             assert app.health.is_set("requests-flooding")
             app.collectors.may_end.set()
             # The dropped requests were not acknowledged: the service delivers them again.

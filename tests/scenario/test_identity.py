@@ -60,7 +60,7 @@ async def _start_with_a_copied_disk(home: Path) -> None:
                 await _until_enrolled(service)
                 await asyncio.sleep(60)
                 assert app.health.is_set("device-cloned") is (start == "first")
-                assert app._outbox.depth().reports == 0
+                assert app._ledger.outbox.depth().reports == 0
         now = _record(home)
         ids = [r["binding"]["record"]["instanceId"] for r in (first, now)]
         assert ids[0] != ids[1]

@@ -19,12 +19,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from agent.adapters.connectivity.link import Neighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.tcp_refusal import report_refusal_at_once
 
 TIMEOUT_S: Final = 1.6
-_TABLE_READS_S: Final = (0.2, 0.5, 1.0, 1.5)
-"""Times after the start of a probe at which the neighbour table is read."""
+_TABLE_PAUSES_S: Final = (0.2, 0.3, 0.5, 0.5)
+"""The pauses before each reading of the neighbour table."""
 _PING_WAITS_S: Final = (0.0, 0.5, 0.5)
 """The pauses before the first, second and third ping."""
 _UDP_PORT: Final = 9  # discard (RFC 863)
@@ -41,7 +41,7 @@ _PING_PROTOCOL: Final = {
 _REPLY_MAX: Final = 1500
 
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
-FindNeighbour = Callable[[], Neighbour | None]
+FindNeighbour = Callable[[], LinkNeighbour | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +177,16 @@ async def _is_answered_by_tcp(gateway: _Gateway, port: int) -> bool:
     return False
 
 
-async def _is_resolved(before: Neighbour | None, find_neighbour: FindNeighbour) -> bool:
+async def _is_resolved(before: LinkNeighbour | None, find_neighbour: FindNeighbour) -> bool:
     """Return whether the gateway has replied to the kernel since ``before`` was read."""
-    waited_s = 0.0
-    for at_s in _TABLE_READS_S:
-        await asyncio.sleep(at_s - waited_s)
-        waited_s = at_s
+    for pause_s in _TABLE_PAUSES_S:
+        await asyncio.sleep(pause_s)
         if _is_new(before, find_neighbour()):
             return True
     return False
 
 
-def _is_new(before: Neighbour | None, now: Neighbour | None) -> bool:
+def _is_new(before: LinkNeighbour | None, now: LinkNeighbour | None) -> bool:
     """Return whether the entry ``now`` was confirmed after ``before`` was read."""
     if now is None or now.state not in ("reachable", "stale"):
         return False

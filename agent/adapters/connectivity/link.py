@@ -7,7 +7,7 @@ from typing import Final
 
 from agent.rules.connectivity.cause import LinkState
 from collectors.shared.addresses import Network, parse_networks
-from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
+from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
 
 _HARDWARE: Final = frozenset({"", "wwan", "rmnet"})
 """The values of `Link.kind` for hardware: the kinds of modems, and "" for all other hardware."""
@@ -84,14 +84,6 @@ def summarize(
         networks=_networks(tables),
         conflict=conflict,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """The entry of the neighbour table for one address."""
-
-    state: NeighbourState
-    mac_address: str | None
 
 
 def _candidates(

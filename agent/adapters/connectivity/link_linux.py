@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from agent.adapters.connectivity.link import LinkReading, Neighbour, Tables, summarize
+from agent.adapters.connectivity.link import LinkReading, Tables, summarize
 from collectors.shared.linux import rtnetlink
 from collectors.shared.linux.rtnetlink_socket import read_dump, read_neighbours
 from collectors.shared.linux.wireless import parse_signals, read_access_point
@@ -31,7 +31,7 @@ def read_link(last_interface: str | None, *, needs_ipv4: bool) -> LinkReading:
     return replace(reading, state=measured)
 
 
-def find_neighbour(address: str | None, index: int) -> Neighbour | None:
+def find_neighbour(address: str | None, index: int) -> rtnetlink.LinkNeighbour | None:
     """Return the entry for ``address`` in the neighbour table of the interface ``index``.
 
     Returns None if there is no such entry, or if the system denies access to the table.
@@ -42,7 +42,7 @@ def find_neighbour(address: str | None, index: int) -> Neighbour | None:
     with contextlib.suppress(OSError):
         for each in read_neighbours(family):
             if (each.index, each.address) == (index, address):
-                return Neighbour(each.state, each.mac_address)
+                return each
     return None
 
 

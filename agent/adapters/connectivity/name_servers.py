@@ -10,14 +10,8 @@ from itertools import chain
 from typing import Final
 
 from agent.rules.connectivity.cause import NameServer, NameServerAnswer
+from collectors.shared import dns
 from collectors.shared.addresses import Network
-from collectors.shared.dns import (
-    HEADER,
-    RECURSION_DESIRED,
-    parse_reply,
-    read_addresses,
-    write_question,
-)
 from collectors.shared.host.resolv_conf import name_servers, read_name_servers
 
 SERVERS_MAX: Final = 3  # the resolver of libc uses three as well (resolv.conf(5))
@@ -107,14 +101,12 @@ def _answer_of(reply: _Reply | None) -> NameServerAnswer:
 
 
 async def _query(server: str, port: int, name: str) -> _Reply | None:
-    question = write_question(_ascii(name).rstrip(".").split("."), "A")
+    """Send a query, and repeat it once if no reply arrives. Return None if there is no reply."""
+    question = dns.write_question(_ascii(name).rstrip(".").split("."), "A")
     if question is None:
         return None
-    return await _exchange(server, port, int.from_bytes(os.urandom(2), "big"), question)
-
-
-async def _exchange(server: str, port: int, query_id: int, question: bytes) -> _Reply | None:
-    """Send a query, and repeat it once if no reply arrives. Return None if there is no reply."""
+    query_id = int.from_bytes(os.urandom(2), "big")
+    query = dns.HEADER.pack(query_id, dns.RECURSION_DESIRED, 1, 0, 0, 0) + question
     loop = asyncio.get_running_loop()
     try:
         # The socket is connected, so the kernel discards datagrams of other senders.
@@ -125,7 +117,7 @@ async def _exchange(server: str, port: int, query_id: int, question: bytes) -> _
         return None
     try:
         for wait_s in (REPEAT_AFTER_S, TIMEOUT_S - REPEAT_AFTER_S):
-            transport.sendto(HEADER.pack(query_id, RECURSION_DESIRED, 1, 0, 0, 0) + question)
+            transport.sendto(query)
             await asyncio.wait({protocol.reply}, timeout=wait_s)
             if protocol.reply.done():
                 return protocol.reply.result()
@@ -143,9 +135,9 @@ class _ReplyProtocol(asyncio.DatagramProtocol):
         self._question = question
 
     def datagram_received(self, data: bytes, _: object) -> None:
-        reply = parse_reply(data, self._query_id, self._question)
+        reply = dns.parse_reply(data, self._query_id, self._question)
         if reply is not None and not self.reply.done():
-            self.reply.set_result(_Reply(reply.code, read_addresses(data, self._question)))
+            self.reply.set_result(_Reply(reply.code, dns.read_addresses(data, self._question)))
 
 
 def _ascii(name: str) -> str:

@@ -43,10 +43,6 @@ class InstallOptions:
         """The required options that were not passed."""
         return tuple(option for name, option in _OPTIONS.items() if getattr(self, name) is None)
 
-    @property
-    def is_empty(self) -> bool:
-        return self == InstallOptions()
-
 
 def config_text(options: InstallOptions, paths: ServicePaths) -> str:
     """Return the first configuration as TOML. Raises ConfigError for an invalid value."""
@@ -72,7 +68,7 @@ def write_first_config(options: InstallOptions, paths: ServicePaths) -> tuple[Pa
     configuration lacks an option, or a value is invalid, raises ConfigError and writes nothing.
     """
     text = None
-    if not paths.config.exists() and not options.is_empty:
+    if not paths.config.exists() and options != InstallOptions():
         if options.missing:
             problem = f"a first configuration needs {' and '.join(options.missing)} as well"
             raise ConfigError((problem,))

@@ -13,15 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
+from agent.adapters.service_manager import posix
 from agent.adapters.service_manager.commands import run_checked
 from agent.adapters.service_manager.contract import Activity, ServiceManagerError, ServiceState
-from agent.adapters.service_manager.posix import (
-    PosixService,
-    require_safe_configuration,
-    require_safe_program,
-    require_safe_state,
-    write_if_changed,
-)
 
 LABEL: Final = "com.venue-agent.daemon"
 LOG: Final = "/Library/Logs/venue-agent.log"
@@ -37,7 +31,7 @@ _LINE: Final = re.compile(rf"^\s*(state|pid|{'|'.join(_EXIT_LINES)}) = (.{{1,200
 
 
 @dataclass
-class LaunchdService(PosixService):
+class LaunchdService(posix.PosixService):
     """The agent as a LaunchDaemon. ``sleep`` waits between two polls of its status."""
 
     sleep: Callable[[float], None] = time.sleep
@@ -46,9 +40,9 @@ class LaunchdService(PosixService):
 
     def prepare(self) -> None:
         self.require_rights()
-        require_safe_configuration(self.paths, self.owners)
-        require_safe_state(self.paths, self.owners)
-        require_safe_program(self.command_line, self.owners)
+        posix.require_safe_configuration(self.paths, self.owners)
+        posix.require_safe_state(self.paths, self.owners)
+        posix.require_safe_program(self.command_line, self.owners)
 
     def protect(self, file: Path) -> None:
         file.chmod(_PRIVATE)
@@ -59,7 +53,7 @@ class LaunchdService(PosixService):
         is_current = self._plist.is_file() and self._plist.read_bytes() == document
         if not is_current and self._is_loaded():
             self._bootout()
-        write_if_changed(self._plist, document)
+        posix.write_if_changed(self._plist, document)
         run_checked(self.run, "launchctl", "enable", TARGET)
 
     def uninstall(self) -> None:

@@ -12,15 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
+from agent.adapters.service_manager import posix
 from agent.adapters.service_manager.commands import run_checked
 from agent.adapters.service_manager.contract import Activity, ServiceManagerError, ServiceState
-from agent.adapters.service_manager.posix import (
-    PosixService,
-    require_reachable,
-    require_safe_configuration,
-    require_safe_program,
-    write_if_changed,
-)
 from agent.presentation.plain_text import plain
 
 UNIT: Final = "venue-agent.service"
@@ -63,7 +57,7 @@ _ACTIVITIES: Final[Mapping[str, Activity]] = {
 
 
 @dataclass
-class SystemdService(PosixService):
+class SystemdService(posix.PosixService):
     """The agent as a systemd service. ``give_to_group`` changes the group of a file."""
 
     give_to_group: Callable[[Path, str], None] = lambda path, group: shutil.chown(path, group=group)
@@ -73,9 +67,9 @@ class SystemdService(PosixService):
 
     def prepare(self) -> None:
         self.require_rights()
-        require_safe_configuration(self.paths, self.owners)
+        posix.require_safe_configuration(self.paths, self.owners)
         if not self._is_packaged():
-            require_safe_program(require_reachable(self.command_line), self.owners)
+            posix.require_safe_program(posix.require_reachable(self.command_line), self.owners)
 
     def protect(self, file: Path) -> None:
         if file == self.paths.config:
@@ -161,9 +155,9 @@ class SystemdService(PosixService):
         return any((self.file_system / folder / UNIT).exists() for folder in _PACKAGE_FOLDERS)
 
     def _write_units(self) -> bool:
-        command_line = require_reachable(self.command_line)
+        command_line = posix.require_reachable(self.command_line)
         unit = self.file_system / _OWN_UNITS / UNIT
-        changes = [write_if_changed(unit, unit_text(command_line).encode())]
+        changes = [posix.write_if_changed(unit, unit_text(command_line).encode())]
         changes += [self._write_resource(path, name) for path, name in _OWN_FILES.items()]
         run_checked(self.run, "systemd-sysusers", str(self.file_system / _OWN_SYSUSERS))
         return any(changes)
@@ -173,7 +167,7 @@ class SystemdService(PosixService):
         return version >= _BACKOFF_SINCE and self._write_resource(_BACKOFF_DROP_IN, BACKOFF)
 
     def _write_resource(self, path: str, resource: str) -> bool:
-        return write_if_changed(self.file_system / path, (RESOURCES / resource).read_bytes())
+        return posix.write_if_changed(self.file_system / path, (RESOURCES / resource).read_bytes())
 
     def _remove_own_files(self) -> bool:
         """Remove the files that `install` wrote. Return whether there were any."""

@@ -117,7 +117,6 @@ class Database:
                 "%s; the file is quarantined, because the newer version was rolled back", error
             )
             self._connection = self._replace_file()
-            self.was_quarantined = True
         except OSError as error:
             raise StateError(f"{self._path} cannot be opened: {error.strerror}") from None
         except sqlite3.DatabaseError as error:
@@ -125,10 +124,10 @@ class Database:
                 raise StateError(f"{self._path} cannot be opened: {error}") from None
             log.error("the database cannot be read (%s) and is quarantined", error)
             self._connection = self._replace_file()
-            self.was_quarantined = True
 
     def _replace_file(self) -> sqlite3.Connection:
         """Quarantine the file, and create a new one."""
+        self.was_quarantined = True
         try:
             _quarantine_files(self._state)
             return self._open()
@@ -274,6 +273,24 @@ def connect_to_read(
     state.require_own(*FILES)
     uri = f"{(state.path / NAME).absolute().as_uri()}?mode=ro"
     return sqlite3.connect(uri, uri=True, timeout=timeout_s)
+
+
+@contextlib.contextmanager
+def opened_to_read(state: StateDirectory) -> Iterator[sqlite3.Connection | None]:
+    """Open the file as `connect_to_read` does, while the body runs. Yield None if it is missing.
+
+    Raises StateError, also if the body cannot read the rows.
+    """
+    path = state.path / NAME
+    try:
+        state.require_own(*FILES)
+        if not path.exists():
+            yield None
+            return
+        with contextlib.closing(connect_to_read(state)) as connection:
+            yield connection
+    except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
+        raise StateError(f"{path} cannot be read: {error}") from None
 
 
 def _quarantine_files(state: StateDirectory) -> None:

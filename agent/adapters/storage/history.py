@@ -1,15 +1,12 @@
 """Reads the journal, the outbox and the sent reports, even while the daemon runs."""
 
-import contextlib
-import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from agent.adapters.storage.database import FILES, NAME, connect_to_read
+from agent.adapters.storage.database import opened_to_read
 from agent.adapters.storage.sent import SENT_TABLE
 from agent.adapters.storage.state import StateDirectory
-from agent.errors import StateError
 from agent.redaction.known import redact
 
 LIMIT: Final = 200
@@ -116,20 +113,13 @@ def _select(
     state: StateDirectory, query: str, parameters: tuple[object, ...] | dict[str, object]
 ) -> list[tuple[Any, ...]]:
     """Return the rows of a query. There are no rows before the daemon has created the tables."""
-    path = state.path / NAME
-    try:
-        state.require_own(*FILES)
-        if not path.exists():
+    with opened_to_read(state) as connection:
+        if connection is None or not connection.execute("PRAGMA user_version").fetchone()[0]:
             return []
-        with contextlib.closing(connect_to_read(state)) as connection:
-            if not connection.execute("PRAGMA user_version").fetchone()[0]:
-                return []
-            if not connection.execute(_HAS_SENT).fetchone():
-                # The table does not exist before the first report is sent. Use an empty one.
-                connection.execute(SENT_TABLE.replace("CREATE", "CREATE TEMP", 1))
-            return connection.execute(query, parameters).fetchall()
-    except (sqlite3.Error, OSError) as error:
-        raise StateError(f"{path} cannot be read: {error}") from None
+        if not connection.execute(_HAS_SENT).fetchone():
+            # The table does not exist before the first report is sent. Use an empty one.
+            connection.execute(SENT_TABLE.replace("CREATE", "CREATE TEMP", 1))
+        return connection.execute(query, parameters).fetchall()
 
 
 def _without_secrets(row: HistoryRow) -> HistoryRow:

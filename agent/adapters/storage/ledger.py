@@ -16,10 +16,10 @@ DROPPED_COUNTER = "reports_dropped"
 class Ledger:
     """The journal, the outbox and the sent reports."""
 
-    def __init__(self, database: Database, journal: Journal, outbox: Outbox) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self.journal = journal
-        self.outbox = outbox
+        self.journal = Journal(database)
+        self.outbox = Outbox(database)
         self.sent = SentReports(database)
 
     def hand_over(self, entry: Entry | None, report: SealedReport, now: datetime) -> None:

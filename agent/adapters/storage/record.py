@@ -4,7 +4,6 @@ Transactions are not durable: a power loss can undo the newest rows. The tables 
 their first row, so that the daemon can start on a full disk.
 """
 
-import contextlib
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -13,19 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from agent.adapters.failpoints import Failpoint
-from agent.adapters.storage.database import FILES, NAME, Database, connect_to_read
+from agent.adapters.storage.database import Database, opened_to_read
 from agent.adapters.storage.state import StateDirectory
-from agent.errors import StateError
 from agent.rules.connectivity.hours import join_hours
-from agent.wire.payloads.history import (
-    CAUSES,
-    EVENT_KINDS,
-    SUBJECT_END,
-    Event,
-    History,
-    Hour,
-    Incident,
-)
+from agent.wire.payloads import history as wire
 
 log = logging.getLogger(__name__)
 
@@ -83,9 +73,9 @@ class Record:
     def write(
         self,
         *,
-        incidents: Iterable[Incident] = (),
-        events: Iterable[Event] = (),
-        hours: Iterable[Hour] = (),
+        incidents: Iterable[wire.Incident] = (),
+        events: Iterable[wire.Event] = (),
+        hours: Iterable[wire.Hour] = (),
         values: Iterable[tuple[str, str]] = (),
         keep_since: datetime | None = None,
     ) -> None:
@@ -119,28 +109,23 @@ class Record:
         """
         try:
             _history(self._database.query, _EARLIEST, _LATEST)
-        except (ValueError, OverflowError) as error:
-            reason: Exception = error
-        except sqlite3.OperationalError as error:
-            if not _is_missing(error):
+        except (ValueError, OverflowError, sqlite3.OperationalError) as error:
+            if isinstance(error, sqlite3.OperationalError) and not _is_missing(error):
                 raise
-            reason = error
-        else:
-            return
-        log.error("the connectivity record cannot be read (%s) and is quarantined", reason)
-        self._database.quarantine_tables("record.json", _TABLE_NAMES, Failpoint.RECORD_WRITTEN)
+            log.error("the connectivity record cannot be read (%s) and is quarantined", error)
+            self._database.quarantine_tables("record.json", _TABLE_NAMES, Failpoint.RECORD_WRITTEN)
 
     def values(self) -> dict[str, str]:
         """Return the recorder's own notes by name."""
         rows = self._rows("SELECT name, value FROM recorder")
         return {row["name"]: row["value"] for row in rows}
 
-    def open_incidents(self) -> tuple[Incident, ...]:
+    def open_incidents(self) -> tuple[wire.Incident, ...]:
         """Return the previous run's open incidents, as if each ended when it was last stored."""
         rows = self._rows("SELECT * FROM incidents WHERE ended_at IS NULL")
         return tuple(_closed(_incident(row)) for row in rows)
 
-    def history(self, since: datetime, until: datetime) -> History:
+    def history(self, since: datetime, until: datetime) -> wire.History:
         """Return the record between two times."""
         return _history(self._database.query, since, until)
 
@@ -154,20 +139,15 @@ class Record:
             return []
 
 
-def read_record(state: StateDirectory, since: datetime, until: datetime) -> History:
+def read_record(state: StateDirectory, since: datetime, until: datetime) -> wire.History:
     """Return the record between two times, also while the daemon runs. Raises StateError.
 
     If no daemon runs, an open incident is returned as if it ended when it was last stored.
     """
-    path = state.path / NAME
-    try:
-        state.require_own(*FILES)
-        if not path.exists():
-            return History(until)
-        with contextlib.closing(connect_to_read(state)) as connection:
-            history = _history(lambda sql, v: connection.execute(sql, v).fetchall(), since, until)
-    except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
-        raise StateError(f"{path} cannot be read: {error}") from None
+    with opened_to_read(state) as connection:
+        if connection is None:
+            return wire.History(until)
+        history = _history(lambda sql, v: connection.execute(sql, v).fetchall(), since, until)
     if state.holder() is not None:
         return history
     ended = (
@@ -182,9 +162,9 @@ def _is_missing(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode == sqlite3.SQLITE_ERROR
 
 
-def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:
+def _write_incident(connection: sqlite3.Connection, incident: wire.Incident) -> None:
     # The evidence of a local fault begins with its subject. Interruptions have no subject.
-    evidence_start = incident.subject and f"{incident.subject}{SUBJECT_END}"
+    evidence_start = incident.subject and f"{incident.subject}{wire.SUBJECT_END}"
     began_at = incident.began_at.timestamp()
     ended_at = None if incident.ended_at is None else incident.ended_at.timestamp()
     connection.execute(
@@ -203,7 +183,7 @@ def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:
     )  # fmt: skip
 
 
-def _write_hour(connection: sqlite3.Connection, hour: Hour) -> None:
+def _write_hour(connection: sqlite3.Connection, hour: wire.Hour) -> None:
     """Write the figures of an hour. Add them to the figures that an earlier run has written."""
     at = (hour.at.timestamp(),)
     for row in connection.execute("SELECT * FROM hours WHERE at = ?", at).fetchall():
@@ -230,14 +210,14 @@ def _prune(connection: sqlite3.Connection, oldest: float) -> None:
         )
 
 
-def _history(query: Query, since: datetime, until: datetime) -> History:
+def _history(query: Query, since: datetime, until: datetime) -> wire.History:
     tables = {row[0] for row in query("SELECT name FROM sqlite_schema", ())}
     if "recorder" not in tables:
-        return History(until)
+        return wire.History(until)
     bounds = (since.timestamp(), until.timestamp())
     first = query("SELECT value FROM recorder WHERE name = 'since'", ())
     began_at = _time(float(first[0][0])) if first else until
-    return History(
+    return wire.History(
         since=max(since, began_at),
         incidents=tuple(
             _incident(row)
@@ -246,12 +226,12 @@ def _history(query: Query, since: datetime, until: datetime) -> History:
                 " ORDER BY began_at",
                 bounds,
             )
-            if row[0] in CAUSES
+            if row[0] in wire.CAUSES
         ),
         events=tuple(
-            Event(row[1], _time(row[0]), row[2])
+            wire.Event(row[1], _time(row[0]), row[2])
             for row in query("SELECT * FROM events WHERE at BETWEEN ? AND ? ORDER BY at", bounds)
-            if row[1] in EVENT_KINDS
+            if row[1] in wire.EVENT_KINDS
         ),
         hours=tuple(
             _hour(row)
@@ -260,18 +240,18 @@ def _history(query: Query, since: datetime, until: datetime) -> History:
     )
 
 
-def _incident(row: Any) -> Incident:
+def _incident(row: Any) -> wire.Incident:
     cause, began_at, ended_at, downtime_s, evidence, count = row
     end = None if ended_at is None else _time(ended_at)
-    return Incident(cause, _time(began_at), end, downtime_s, evidence, count)
+    return wire.Incident(cause, _time(began_at), end, downtime_s, evidence, count)
 
 
-def _hour(row: Any) -> Hour:
+def _hour(row: Any) -> wire.Hour:
     at, *figures = row
-    return Hour(_time(at), *figures)
+    return wire.Hour(_time(at), *figures)
 
 
-def _closed(incident: Incident) -> Incident:
+def _closed(incident: wire.Incident) -> wire.Incident:
     """Return an open incident with an end: the time at which it was last stored.
 
     The downtime of an open incident is the time from its beginning until it was last stored.

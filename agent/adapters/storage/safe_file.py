@@ -26,7 +26,7 @@ class UnsafeFile(StateError):
     """A path is not a safe file of the agent. The message contains the fix."""
 
 
-def open_safely(path: Path, flags: int, mode: int = PRIVATE) -> int:
+def open_safely(path: Path, flags: int) -> int:
     """Open a file like open(2), and return the descriptor. Raises UnsafeFile and OSError.
 
     The file is checked before it is opened, because opening a device can have an effect. The open
@@ -35,10 +35,10 @@ def open_safely(path: Path, flags: int, mode: int = PRIVATE) -> int:
     """
     for _ in range(_TRIES - 1):
         try:
-            return _open(path, flags, mode)
+            return _open(path, flags)
         except FileExistsError:
             continue  # another process has just created it
-    return _open(path, flags, mode)
+    return _open(path, flags)
 
 
 def read_start_safely(path: Path, max_bytes: int) -> bytes:
@@ -88,9 +88,9 @@ def _status(path: Path) -> tuple[os.stat_result, int] | None:
         return None
 
 
-def _open(path: Path, flags: int, mode: int) -> int:
+def _open(path: Path, flags: int) -> int:
     if sys.platform == "win32":
-        return _open_under_windows(path, flags, mode)
+        return _open_under_windows(path, flags)
     directory = os.open(path.parent, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
     try:
         owner = os.fstat(directory).st_uid
@@ -102,7 +102,7 @@ def _open(path: Path, flags: int, mode: int) -> int:
             if not flags & os.O_CREAT:
                 raise
             flags |= os.O_EXCL
-        handle = os.open(path.name, flags | WITHOUT_WAITING | _NO_LINK, mode, dir_fd=directory)
+        handle = os.open(path.name, flags | WITHOUT_WAITING | _NO_LINK, PRIVATE, dir_fd=directory)
     finally:
         os.close(directory)
     try:
@@ -113,14 +113,14 @@ def _open(path: Path, flags: int, mode: int) -> int:
     return handle
 
 
-def _open_under_windows(path: Path, flags: int, mode: int) -> int:
+def _open_under_windows(path: Path, flags: int) -> int:
     """Open a file on Windows, which has no flag that refuses links.
 
     The file is therefore checked only before it is opened. This is sufficient, because other users
     have no access to the directory (adapters.service_manager.windows).
     """
     require_own(path)
-    return os.open(path, flags | WITHOUT_WAITING, mode)
+    return os.open(path, flags | WITHOUT_WAITING, PRIVATE)
 
 
 def _require_own_file(path: Path, status: os.stat_result, owner: int) -> None:

@@ -95,9 +95,9 @@ class StateDirectory:
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b")
         try:
             if not _retry_lock(file):
-                raise StateError(
-                    f"another agent{_process_suffix(read_pid(self.path))} already uses {self.path}"
-                )
+                pid = read_pid(self.path)
+                process = f" (process {pid})" if pid else ""
+                raise StateError(f"another agent{process} already uses {self.path}")
             file.truncate(0)
             file.write(str(os.getpid()).encode())
             file.flush()
@@ -196,10 +196,6 @@ def read_pid(state_dir: Path) -> int | None:
         return None
 
 
-def _process_suffix(pid: int | None) -> str:
-    return f" (process {pid})" if pid else ""
-
-
 def _pid_when_denied(state_dir: Path) -> int | None:
     """Return the process id in the lock file, if a process with this id exists.
 
@@ -214,7 +210,7 @@ def _pid_when_denied(state_dir: Path) -> int | None:
     except ProcessLookupError:
         return None
     except PermissionError:
-        return pid
+        pass  # the process exists, and belongs to another user
     return pid
 
 

@@ -21,12 +21,12 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Literal, TypeVar
 
-from agent.adapters.clock import Clock
+from agent.adapters.clock import Clock, wait_at_most
 from agent.config.credential import ApiKeySource
 from agent.errors import (
     WITHOUT_CONTACT,
@@ -34,16 +34,18 @@ from agent.errors import (
     CredentialRefused,
     ServiceError,
     ServiceUnavailable,
+    TemporaryError,
     Throttled,
 )
 from agent.rules import retry
 from agent.rules.health import CONDITIONS
 from agent.tasks.health_board import HealthBoard
-from agent.tasks.wakeup import wait_at_most
 
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
+Send = Callable[[], Awaitable[Answer]]
+"""Sends a call once, and returns the reply."""
 Operation = Literal[
     "challenge",
     "enroll",
@@ -125,33 +127,32 @@ class CircuitBreaker:
         return self._shared.is_closed
 
     async def call(
-        self,
-        operation: Operation,
-        send: Callable[[], Awaitable[Answer]],
-        *,
-        alone_max: int | None = None,
+        self, operation: Operation, send: Send[Answer], *, alone_max: int | None = None
     ) -> Answer:
         """Call ``send`` until it succeeds, and return the reply.
 
-        Raises Refused, BodyRejected and BodyTooLarge at once, because a repetition would not help.
-        With ``alone_max``, also raises ServiceUnavailable or CredentialRefused when this call has
-        failed ``alone_max`` times. A failure counts only if another call has succeeded since the
-        start of this call, or since its previous failure.
+        Raises FinalError at once, because a repetition would not help. With ``alone_max``, also
+        raises TemporaryError when this call has failed ``alone_max`` times. A failure counts only
+        if another call has succeeded since the start of this call, or since its previous failure.
+        When the last caller of an operation leaves, its condition is cleared.
         """
-        failures_alone, answers = 0, self._answers
-        with self._trying(operation):
+        breaker, failures_alone, answers = self._breakers[operation], 0, self._answers
+        breaker.callers += 1
+        try:
             while True:
                 try:
                     return await self.call_once(operation, send)
-                except (ServiceUnavailable, CredentialRefused):
+                except TemporaryError:
                     failures_alone += self._answers > answers
                     answers = self._answers
                     if failures_alone == alone_max:
                         raise
+        finally:
+            breaker.callers -= 1
+            if not breaker.callers:
+                self._set_condition(breaker, None)
 
-    async def call_once(
-        self, operation: Operation, send: Callable[[], Awaitable[Answer]]
-    ) -> Answer:
+    async def call_once(self, operation: Operation, send: Send[Answer]) -> Answer:
         """Make one attempt as soon as the breakers allow it, and return the reply.
 
         Raises every ServiceError. As with `call`, each failure makes the next delay longer.
@@ -184,9 +185,9 @@ class CircuitBreaker:
         """Return after ``at_most_s`` seconds, or earlier if a user replaces the API key."""
         key_before = self._present_key()
         deadline = self.clock.monotonic() + at_most_s
-        while (
-            remaining_s := deadline - self.clock.monotonic()
-        ) > 0 and self._present_key() == key_before:
+        while (remaining_s := deadline - self.clock.monotonic()) > 0:
+            if self._present_key() != key_before:
+                return
             await self.clock.sleep(min(remaining_s, KEY_CHECK_S))
 
     # ------------------------------------------------------------------ one attempt
@@ -213,14 +214,14 @@ class CircuitBreaker:
         if self._shared.is_closed:
             await self.clock.sleep(self.rng.uniform(0.0, self.reconnect_spread_s))
 
-    async def _attempt(self, operation: Operation, send: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _attempt(self, operation: Operation, send: Send[Answer]) -> Answer:
         generations = (self._shared.generation, self._breakers[operation].generation)
         began_s = self.clock.monotonic()
         try:
             answer = await send()
         except ServiceError as error:
             self.on_attempt(operation, error, self.clock.monotonic() - began_s)
-            if isinstance(error, ServiceUnavailable | CredentialRefused):
+            if isinstance(error, TemporaryError):
                 self._note_failure(operation, error, *generations)
             else:
                 self._note_answer(operation)
@@ -232,11 +233,7 @@ class CircuitBreaker:
     # ------------------------------------------------------------------ results
 
     def _note_failure(
-        self,
-        operation: Operation,
-        error: ServiceUnavailable | CredentialRefused,
-        shared_generation: int,
-        generation: int,
+        self, operation: Operation, error: TemporaryError, shared_generation: int, generation: int
     ) -> None:
         """Open the breaker of the operation, or the shared breaker.
 
@@ -270,15 +267,10 @@ class CircuitBreaker:
 
     def _fails_alone(self, breaker: _Breaker) -> bool:
         """Return whether other calls have succeeded since this operation began to fail."""
-        return (
-            self._shared.is_closed
-            and not breaker.is_closed
-            and self._answers > breaker.answers_before
-        )
+        is_failing = self._shared.is_closed and not breaker.is_closed
+        return is_failing and self._answers > breaker.answers_before
 
-    def _open(
-        self, breaker: _Breaker, error: ServiceUnavailable | CredentialRefused, name: str
-    ) -> None:
+    def _open(self, breaker: _Breaker, error: TemporaryError, name: str) -> None:
         breaker.failures += 1
         breaker.generation += 1
         is_refused = isinstance(error, CredentialRefused)
@@ -288,12 +280,12 @@ class CircuitBreaker:
         breaker.is_key_refused = is_refused
         retry_after_s = error.retry_after_s if isinstance(error, Throttled) else None
         breaker.has_retry_after = retry_after_s is not None
-        if isinstance(error, CredentialRefused):
+        if isinstance(error, ServiceUnavailable):
+            code: str = error.cause
+            delay_s = self._delay_s(breaker, retry_after_s)
+        else:
             code, delay_s = "credential-refused", retry.CREDENTIAL.delay_s(breaker.tries, self.rng)
             breaker.refused_key = self._present_key()
-        else:
-            code = error.cause
-            delay_s = self._delay_s(breaker, retry_after_s)
         breaker.retry_at = self.clock.monotonic() + delay_s
         log.info(
             "try %d: %s: %s (%s); next try in %.1f s", breaker.failures, CONDITIONS[code].title,
@@ -340,27 +332,14 @@ class CircuitBreaker:
         Its previous condition is cleared, unless another breaker has the same condition.
         """
         previous_code, breaker.code = breaker.code, code
-        if previous_code is not None and previous_code not in {
-            other.code for other in (self._shared, *self._breakers.values())
-        }:
+        current_codes = {each.code for each in (self._shared, *self._breakers.values())}
+        if previous_code is not None and previous_code not in current_codes:
             self.health.clear({previous_code})
         if code is not None:
             self.health.set(code, detail)
         failures = (each.failures for each in self._breakers.values() if each.code)
         if max(failures, default=0) < PARTLY_FAILING_FROM:
             self.health.clear({"partly-failing"})
-
-    @contextlib.contextmanager
-    def _trying(self, operation: Operation) -> Iterator[None]:
-        """Clear the operation's condition when its last caller has left the body."""
-        breaker = self._breakers[operation]
-        breaker.callers += 1
-        try:
-            yield
-        finally:
-            breaker.callers -= 1
-            if not breaker.callers:
-                self._set_condition(breaker, None)
 
     # ------------------------------------------------------------------ waits
 

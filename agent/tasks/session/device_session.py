@@ -1,8 +1,8 @@
 """The service's operations, called as this device.
 
 Every operation passes the circuit breaker. Most operations are repeated until the service accepts
-or refuses the call, however long that takes. After a refusal, they raise Refused, BodyRejected or
-BodyTooLarge. The service's clock decides whether a request has expired.
+or refuses the call, however long that takes. After a refusal, they raise FinalError. The service's
+clock decides whether a request has expired.
 """
 
 import asyncio
@@ -16,20 +16,10 @@ from agent.adapters.clock import Clock
 from agent.adapters.service_client import CommandStream, ServiceClient
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.outbox import WaitingReport
-from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceUnavailable
+from agent.errors import FinalError, Refused, ServiceUnavailable
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
-from agent.wire.device_operations import (
-    AcknowledgeReply,
-    AcknowledgeRequest,
-    ChallengeReply,
-    ChallengeRequest,
-    EnrollmentRecord,
-    EnrollRequest,
-    HeartbeatReply,
-    HeartbeatRequest,
-    SubmitResultReply,
-)
+from agent.wire import device_operations as wire
 from agent.wire.vocabulary import AcknowledgedStatus
 
 LONG_POLL_S: Final = 90.0
@@ -85,64 +75,62 @@ class DeviceSession:
 
     # ------------------------------------------------------------------ operations
 
-    async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
+    async def challenge(self, request: wire.ChallengeRequest) -> wire.ChallengeReply:
         return await self.breaker.call("challenge", lambda: self.client.challenge(request))
 
-    async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
+    async def enroll(self, request: wire.EnrollRequest) -> wire.EnrollmentRecord:
         return await self.breaker.call("enroll", lambda: self.client.enroll(request))
 
-    async def current(self) -> EnrollmentRecord | None:
+    async def current(self) -> wire.EnrollmentRecord | None:
         return await self.breaker.call("current", self.client.current)
 
-    async def heartbeat(self) -> HeartbeatReply:
+    async def heartbeat(self) -> wire.HeartbeatReply:
         """Send a heartbeat for the binding that exists when the breaker lets the call pass."""
         return await self.breaker.call("heartbeat", self._heartbeat)
 
-    async def _heartbeat(self) -> HeartbeatReply:
+    async def _heartbeat(self) -> wire.HeartbeatReply:
         if (binding_id := self.binding_state.binding_id) is None:
             raise RuntimeError("a heartbeat needs a binding")
-        request = HeartbeatRequest(binding_id=binding_id, foreground=self.foreground)
+        request = wire.HeartbeatRequest(binding_id=binding_id, foreground=self.foreground)
         return await self.client.heartbeat(request)
 
     async def acknowledge(self, entry: Entry, status: AcknowledgedStatus) -> str | None:
         """Acknowledge a request. Return the reason if the service refuses it; None if it does not.
 
-        Raises ServiceUnavailable or CredentialRefused after ALONE_MAX failures.
+        Raises TemporaryError after ALONE_MAX failures.
         """
         try:
             await self.acknowledge_or_raise(entry, status, alone_max=ALONE_MAX)
-        except Refused as error:
-            self.request_recheck()
-            return str(error)
-        except (BodyRejected, BodyTooLarge) as error:
+        except FinalError as error:
+            if isinstance(error, Refused):
+                self.request_recheck()
             return str(error)
         return None
 
     async def acknowledge_or_raise(
         self, entry: Entry, status: AcknowledgedStatus, *, alone_max: int = 1
-    ) -> AcknowledgeReply:
+    ) -> wire.AcknowledgeReply:
         """Acknowledge a request, and give up after ``alone_max`` failures (`CircuitBreaker.call`).
 
         Raises every ServiceError.
         """
-        request = AcknowledgeRequest(
+        request = wire.AcknowledgeRequest(
             request_id=entry.request_id, binding_id=entry.binding_id, status=status
         )
         return await self.breaker.call(
             "acknowledge", lambda: self.client.acknowledge(request), alone_max=alone_max
         )
 
-    async def submit(self, item: WaitingReport) -> SubmitResultReply:
+    async def submit(self, item: WaitingReport) -> wire.SubmitResultReply:
         """Send a sealed body without changes.
 
-        Raises Refused, BodyRejected and BodyTooLarge. After ALONE_MAX failures, also raises
-        ServiceUnavailable or CredentialRefused.
+        Raises FinalError, and TemporaryError after ALONE_MAX failures.
         """
         return await self.breaker.call(
             "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
         )
 
-    async def _submit(self, item: WaitingReport) -> SubmitResultReply:
+    async def _submit(self, item: WaitingReport) -> wire.SubmitResultReply:
         reply = await self.client.submit_result(item.body)
         if reply.report_id != item.report_id:
             raise ServiceUnavailable(

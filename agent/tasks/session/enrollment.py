@@ -15,7 +15,7 @@ from agent.adapters.identity import IdentityFile, SigningKey
 from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
 from agent.config.model import Config
-from agent.errors import BodyRejected, BodyTooLarge, Refused, ServiceError, ServiceUnavailable
+from agent.errors import FinalError, Refused, ServiceError, ServiceUnavailable
 from agent.rules import retry
 from agent.rules.binding import BindingVerdict, compare_bindings, describe_long_identity
 from agent.tasks.health_board import HealthBoard
@@ -89,7 +89,7 @@ class Enrollment:
             return
         try:
             current = await self.session.current()
-        except (Refused, BodyRejected, BodyTooLarge) as error:
+        except FinalError as error:
             await self._confirm_by_heartbeat(
                 f"`current` fails: {error}", needs_recheck=needs_recheck
             )
@@ -126,7 +126,7 @@ class Enrollment:
             except Refused as error:
                 self._note_revoked(f"heartbeats are refused ({error}), and {why}")
                 return
-            except (BodyRejected, BodyTooLarge) as error:
+            except FinalError as error:
                 log.warning("the service rejects heartbeats: %s", error)
         self.session.binding_state.confirm()
         self._update_conditions()

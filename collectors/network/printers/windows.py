@@ -14,8 +14,8 @@ from collectors.network.printers.windows_registry import (
     find_print_port,
     read_key,
 )
-from collectors.network.printers.windows_spooler import Spooler, SpoolerPrinter, read_spooler
 from collectors.shared.addresses import join_host_port, split_host_port
+from collectors.shared.host.spooler_windows import Spooler, SpoolerPrinter, read_spooler
 from collectors.shared.text import clean_text
 
 PRINTERS_MAX = 512

@@ -14,11 +14,8 @@ from agent.adapters.service_manager.contract import (
     ServicePaths,
     ServiceState,
 )
+from agent.adapters.service_manager.windows import trusted_paths
 from agent.adapters.service_manager.windows.api import QueryResult, Status, Win32ServiceControl
-from agent.adapters.service_manager.windows.trusted_paths import (
-    prepare_directory,
-    require_safe_program,
-)
 
 HOST_WORD: Final = "windows-service"
 """The argument with which the packaged executable runs as a service (packaging/entry.py)."""
@@ -68,8 +65,8 @@ class WindowsService(ServiceManager):
         """
         self.require_rights()
         self._require_package()
-        require_safe_program(self.control, Path(self.command_line[0]))
-        prepare_directory(self.control, self.paths.state)
+        trusted_paths.require_safe_program(self.control, Path(self.command_line[0]))
+        trusted_paths.prepare_directory(self.control, self.paths.state)
 
     def protect(self, file: Path) -> None:
         self.control.protect(file)
@@ -106,7 +103,8 @@ class WindowsService(ServiceManager):
         new = self.control.query()
         if new is None or new.status is not Status.RUNNING:
             code = f" with exit code {new.exit_code}" if new else ""
-            raise ServiceManagerError(f"the service ended at once{code}: see {self._log}")
+            log = self.paths.state / LOG_NAME
+            raise ServiceManagerError(f"the service ended at once{code}: see {log}")
 
     def stop(self) -> None:
         self.require_rights()
@@ -137,10 +135,6 @@ class WindowsService(ServiceManager):
             pid=query.pid or None,
             detail=f"last exit code {query.exit_code}" if has_failed else "",
         )
-
-    @property
-    def _log(self) -> Path:
-        return self.paths.state / LOG_NAME
 
     def _require_package(self) -> None:
         """Raise ServiceManagerError unless this is the packaged program.

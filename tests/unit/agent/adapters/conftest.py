@@ -27,15 +27,15 @@ def database(state: StateDirectory) -> Iterator[Database]:
 
 
 @pytest.fixture
-def journal(database: Database) -> Journal:
-    return Journal(database)
+def ledger(database: Database) -> Ledger:
+    return Ledger(database)
 
 
 @pytest.fixture
-def outbox(database: Database) -> Outbox:
-    return Outbox(database)
+def journal(ledger: Ledger) -> Journal:
+    return ledger.journal
 
 
 @pytest.fixture
-def ledger(database: Database, journal: Journal, outbox: Outbox) -> Ledger:
-    return Ledger(database, journal, outbox)
+def outbox(ledger: Ledger) -> Outbox:
+    return ledger.outbox

@@ -9,9 +9,7 @@ from uuid import UUID
 import pytest
 
 from agent.adapters.storage.database import Database
-from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.ledger import Ledger
-from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.main import main
 from agent.presentation.headline import headline_of
@@ -67,8 +65,8 @@ def store_report(config: Path, *, is_sent: bool, has_payload: bool = True) -> No
     state = StateDirectory(config.parent / "state")
     state.prepare()
     database = Database(state)
-    journal, outbox = Journal(database), Outbox(database)
-    ledger = Ledger(database, journal, outbox)
+    ledger = Ledger(database)
+    journal, outbox = ledger.journal, ledger.outbox
     journal.add(command(1), NOW)
     entry = journal.get(UUID(int=1))
     assert entry is not None

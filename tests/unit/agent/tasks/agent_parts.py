@@ -10,9 +10,8 @@ from uuid import UUID
 from agent.adapters.identity import IdentityFile
 from agent.adapters.storage.database import Database
 from agent.adapters.storage.device_record import Binding, DeviceRecord, DeviceRecordFile
-from agent.adapters.storage.journal import Entry, Journal
+from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.ledger import Ledger
-from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
 from agent.config.credential import ApiKeySource
 from agent.config.model import Limits
@@ -80,9 +79,8 @@ class AgentParts:
             rng=Random(8),
         )
         self.database = Database(self.state)
-        self.journal = Journal(self.database)
-        self.outbox = Outbox(self.database)
-        self.ledger = Ledger(self.database, self.journal, self.outbox)
+        self.ledger = Ledger(self.database)
+        self.journal, self.outbox = self.ledger.journal, self.ledger.outbox
         self.executor_wakes = 0
         self.acknowledger = Acknowledger(
             self.session, self.journal, self.clock, wake_executor=self._wake_executor

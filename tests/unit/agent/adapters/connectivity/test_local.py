@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ctypes
 import struct
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from agent.adapters.machine import thermal_throttles
 from agent.config.model import WatchedDevice
 from agent.rules.connectivity.local_faults import LocalReading, LocalState
 from collectors.shared.addresses import parse_networks
+from collectors.shared.host.spooler_windows import SpoolerPrinter
 from collectors.shared.http import HttpRequest
 from collectors.shared.linux.rtnetlink import LinkNeighbour, NeighbourState
 from tests.unit.agent.samples import config
@@ -137,26 +137,11 @@ async def test_cups_gets_no_query_before_it_runs(tmp_path: Path) -> None:
 
 
 def test_the_spooler_of_windows_reports_queues_that_do_not_print() -> None:
-    entries = (print_queues_windows.PrinterInfo * 2)()
-    for entry, name, status, attributes in zip(
-        entries,
-        ("Receipts", "Kitchen"),
-        (PAPER_OUT | DOOR_OPEN, 0),
-        (0, WORK_OFFLINE),
-        strict=True,
-    ):
-        entry.printer_name, entry.status, entry.attributes = name, status, attributes
-
-    def enumerate_printers(*arguments: Any) -> int:
-        _, _, level, buffer, size, needed, count = arguments
-        assert level == 2
-        needed._obj.value, count._obj.value = ctypes.sizeof(entries), len(entries)
-        if size < ctypes.sizeof(entries):
-            return 0
-        ctypes.memmove(buffer, entries, ctypes.sizeof(entries))
-        return 1
-
-    assert print_queues_windows._read(enumerate_printers) == {
+    printers = (
+        SpoolerPrinter("Receipts", "", status=PAPER_OUT | DOOR_OPEN),
+        SpoolerPrinter("Kitchen", "", attributes=WORK_OFFLINE),
+    )
+    assert print_queues_windows.states_of(printers) == {
         "Receipts": LocalState("stopped (out of paper, door open)"),
         "Kitchen": LocalState("stopped (offline)"),
     }

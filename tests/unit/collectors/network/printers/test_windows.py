@@ -15,7 +15,7 @@ from collectors.network.printers.windows_registry import (
     read_key,
     url_host,
 )
-from collectors.network.printers.windows_spooler import (
+from collectors.shared.host.spooler_windows import (
     SpoolerPrinter,
     _PrinterInfo2,
     read_printer_info,

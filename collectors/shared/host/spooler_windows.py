@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_LOCAL = 0x2  # PRINTER_ENUM_LOCAL
-_CONNECTIONS = 0x4  # PRINTER_ENUM_CONNECTIONS
+LOCAL = 0x2  # PRINTER_ENUM_LOCAL: no query to another print server
+CONNECTIONS = 0x4  # PRINTER_ENUM_CONNECTIONS
 _LEVEL = 2
 _BUFFER_MAX = 8 * 1024 * 1024
 _TRIES = 3
@@ -58,8 +58,14 @@ class _PrinterInfo2(ctypes.Structure):
     ]
 
 
-def read_spooler() -> tuple[SpoolerPrinter, ...]:
-    """Return the printers of this machine's spooler, using winspool.drv. Raises OSError."""
+def read_spooler(
+    kinds: int = LOCAL | CONNECTIONS, max_bytes: int = _BUFFER_MAX
+) -> tuple[SpoolerPrinter, ...]:
+    """Return the printers of this machine's spooler, using winspool.drv.
+
+    ``kinds`` has the bits of the printers to list. Raises OSError, also if their list is larger
+    than ``max_bytes``.
+    """
     if sys.platform == "win32":
         library = ctypes.WinDLL("winspool.drv", use_last_error=True)
         buffer: ctypes.Array[ctypes.c_char] | None = None
@@ -68,10 +74,10 @@ def read_spooler() -> tuple[SpoolerPrinter, ...]:
         # the buffer is too small again.
         for _ in range(_TRIES):
             sizes = ctypes.byref(needed), ctypes.byref(count)
-            if library.EnumPrintersW(_LOCAL | _CONNECTIONS, None, _LEVEL, buffer, size, *sizes):
+            if library.EnumPrintersW(kinds, None, _LEVEL, buffer, size, *sizes):
                 return read_printer_info(buffer, count.value)
             error = ctypes.get_last_error()
-            if error != _INSUFFICIENT_BUFFER or needed.value > _BUFFER_MAX:
+            if error != _INSUFFICIENT_BUFFER or needed.value > max_bytes:
                 raise ctypes.WinError(error)
             size = needed.value
             buffer = ctypes.create_string_buffer(size)
