@@ -63,7 +63,7 @@ class NameQueries:
 
     ``_sent_at_s`` maps each address to the times of its queries. ``_addresses`` maps the reverse
     name of an address to the address. ``_own_names`` are the names that hosts gave for their own
-    addresses.
+    addresses. ``parsed_counts`` counts the packets of each host that were parsed.
     """
 
     def __init__(self, links: Sequence[LinkSockets]) -> None:
@@ -73,12 +73,7 @@ class NameQueries:
         self._addresses: dict[str, str] = {}
         self._own_names: dict[str, str] = {}
         self._names_from_others: dict[str, str] = {}
-        self._parsed_counts: Counter[str] = Counter()
-
-    @property
-    def parsed_count(self) -> int:
-        """The number of packets that were parsed."""
-        return self._parsed_counts.total()
+        self.parsed_counts: Counter[str] = Counter()
 
     def query_and_listen(self, discoveries: Discoveries, deadline_s: float, run: Run) -> None:
         """Query the hosts until the scan has ended. Without links, returns at once."""
@@ -120,9 +115,9 @@ class NameQueries:
             return
         # Hosts that were not queried share one limit.
         sender = source if source in self._sent_at_s else ""
-        if sender in self._own_names or self._parsed_counts[sender] >= PARSED_PER_HOST_MAX:
+        if sender in self._own_names or self.parsed_counts[sender] >= PARSED_PER_HOST_MAX:
             return
-        self._parsed_counts[sender] += 1
+        self.parsed_counts[sender] += 1
         for record in parse_response(packet):
             address = self._addresses.get(record.name.lower())
             if isinstance(record, PointerRecord) and address:
