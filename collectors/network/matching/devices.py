@@ -173,8 +173,7 @@ def is_one_device(one: Device, other: Device) -> bool:
     A different UUID, serial number or model shows this, and so do different open ports, because the
     interfaces of one device accept connections to the same ports.
     """
-    pairs = ((one.uuids, other.uuids), (one.serials, other.serials))
-    if any(a and b and not set(a) & set(b) for a, b in pairs):
+    if differ(one.uuids, other.uuids) or differ(one.serials, other.serials):
         return False
     open_ports = [
         {e.port for e in device.observations if e.contact == "open"} for device in (one, other)
@@ -182,6 +181,11 @@ def is_one_device(one: Device, other: Device) -> bool:
     if open_ports[0] != open_ports[1] and all(open_ports):
         return False
     return not any(is_other_model(a, b) for a in one.models for b in other.models)
+
+
+def differ(values: Collection[str], other_values: Collection[str]) -> bool:
+    """Return whether both have values, but none in common."""
+    return bool(values and other_values) and not set(values) & set(other_values)
 
 
 _LOWER_CASE_KINDS = ("hostnames", "instances")

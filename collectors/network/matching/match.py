@@ -54,8 +54,8 @@ def match(
     return PrinterMatches(
         printers=tuple(_printer(result, hints) for result in results),
         printer_ids={key: tuple(of_key) for key, of_key in ids.items()},
-        learned=tuple(learn(answering, index.devices)),
-        strangers=tuple(learn(strangers, index.devices)),
+        learned=tuple(learn(answering, index)),
+        strangers=tuple(learn(strangers, index)),
     )
 
 
