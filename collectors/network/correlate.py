@@ -13,7 +13,6 @@ from collectors.network.matching.identity import real_serial
 from collectors.network.mdns.description import PRINT_SERVICES, friendly_name, txt_model
 from collectors.network.observations import (
     Evidence,
-    HostName,
     HostObservation,
     MdnsService,
     Observations,
@@ -36,7 +35,7 @@ def correlate(
     scanned: Sequence[ScannedHost] = (),
     services: Sequence[MdnsService] = (),
     evidence: Sequence[Evidence] = (),
-    hostnames: Sequence[HostName] = (),
+    hostnames: Mapping[str, str] = MappingProxyType({}),
     macs: Mapping[str, str] = MappingProxyType({}),
     announcers: Mapping[str, str] = MappingProxyType({}),
     scanned_networks: Sequence[str] = (),
@@ -102,7 +101,7 @@ class _Join:
         self._services_at: defaultdict[Key, list[MdnsService]] = defaultdict(list)
         self._names: defaultdict[str, list[str]] = defaultdict(list)
         self._answers: defaultdict[Key, list[Evidence]] = defaultdict(list)
-        self._answered_names: dict[str, str] = {}
+        self._answered_names: Mapping[str, str] = {}
         self._models: dict[str, str] = {}
         # If two interfaces have the same gateway, the first interface has the better route to the
         # gateway. The order is reversed, so that the first interface replaces the second interface.
@@ -130,12 +129,12 @@ class _Join:
                 if service.port:
                     self._services_at[address, service.port].append(service)
 
-    def add_answers(self, evidence: Sequence[Evidence], hostnames: Sequence[HostName]) -> None:
+    def add_answers(self, evidence: Sequence[Evidence], hostnames: Mapping[str, str]) -> None:
         for answer in evidence:
             self._answers[answer.address, answer.port].append(answer)
-        for name in hostnames:
-            self._names[name.address].append(name.hostname)
-            self._answered_names.setdefault(name.address, name.hostname)
+        self._answered_names = hostnames
+        for address, name in hostnames.items():
+            self._names[address].append(name)
 
     def hosts(self) -> dict[str, HostObservation]:
         own_addresses = (address for address in self._own if ":" not in address)

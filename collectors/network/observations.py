@@ -121,19 +121,14 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class HostName:
-    """The name of an address, from a reverse mDNS answer."""
-
-    address: str
-    hostname: str
-
-
-@dataclass(frozen=True, slots=True)
 class Enrichment:
-    """The answers of hosts to the queries for their names and for the details of open ports."""
+    """The answers of hosts to the queries for their names and for the details of open ports.
+
+    ``hostnames`` maps addresses to names from reverse mDNS answers.
+    """
 
     evidence: tuple[Evidence, ...] = ()
-    hostnames: tuple[HostName, ...] = ()
+    hostnames: Mapping[str, str] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     limitations: tuple[str, ...] = ()
 

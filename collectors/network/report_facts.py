@@ -121,9 +121,8 @@ def answers_in(collected: CollectedFacts) -> Enrichment:
     services = services_in(collected).services
     announced_addresses = {a for s in services if not s.is_hearsay for a in s.addresses}
     announced_addresses |= collected.local.own_addresses
-    hostnames = tuple(
-        name for name in collected.enrichment.hostnames if name.address not in announced_addresses
-    )
+    answered = collected.enrichment.hostnames
+    hostnames = {a: name for a, name in answered.items() if a not in announced_addresses}
     return replace(collected.enrichment, hostnames=hostnames)
 
 

@@ -6,7 +6,7 @@ device with a learned MAC is also recognised by its other identities, in the sam
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from collectors.contract import DeviceState, LearnedPrinter
 from collectors.network.matching.devices import Device, DeviceIndex, group_devices
@@ -103,14 +103,14 @@ def match_devices(
             known.append((subject, device, state.address or ""))
         elif state.other_mac and expectation.is_mac_learned:
             strangers.append((subject, device, state.address or ""))
-    learned_strangers = tuple(e for e in learn(strangers, index.devices) if e.mac_address)
-    return DeviceMatches(tuple(states), tuple(learn(known, index.devices)), learned_strangers)
+    learned_strangers = tuple(e for e in learn(strangers, index) if e.mac_address)
+    return DeviceMatches(tuple(states), tuple(learn(known, index)), learned_strangers)
 
 
 def _subject(expected: Expectation) -> KnownPrinter:
     """Return the device as a printer, so that it is matched and learned in the same way."""
     device = expected.device
-    subject = KnownPrinter(
+    return KnownPrinter(
         expected.id,
         device.name,
         "network",
@@ -118,8 +118,8 @@ def _subject(expected: Expectation) -> KnownPrinter:
         host=device.address,
         addresses=(device.address,) if device.address else (),
         mac_address=device.mac_address,
+        learned=expected.learned,
     )
-    return replace(subject, learned=expected.learned)
 
 
 def _recognised_addresses(

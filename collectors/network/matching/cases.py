@@ -109,14 +109,11 @@ class Reach:
         """
         if attempts := self._attempts.get((address, port)):
             return attempts
-        contact = self.contact(address, port)
-        if contact is None and address not in self._scanned and _is_in(address, self._networks):
+        host = self._scanned.get(address)
+        contact = host.contact(port) if host else None
+        if host is None and _is_in(address, self._networks):
             contact = "no-answer"
         return (contact,) if contact else ()
-
-    def contact(self, address: str, port: int) -> PortState | None:
-        host = self._scanned.get(address)
-        return host.contact(port) if host else None
 
     def is_answering(self, address: str) -> bool:
         host = self._scanned.get(address)

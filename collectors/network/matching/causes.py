@@ -21,8 +21,9 @@ class Cause:
     """One row of the table.
 
     ``sentence`` and ``remedy`` are format strings. ``s`` stands for the symptoms of the printer and
-    ``m`` for those of the machine. ``evidence`` appears only in docs/troubleshooting.md. If
-    ``is_obvious``, the remedy appears only in that document and in the check of printers.
+    ``m`` for those of the machine. If ``is_obvious``, the remedy appears only in
+    docs/troubleshooting.md and in the check of printers. That document also describes what
+    ``fits`` and ``exists`` examine.
 
     ``fits`` returns whether this may be the cause of a printer's symptoms. A cause in the machine
     or its network also has ``exists``, which returns whether the cause exists. For such a cause,
@@ -32,7 +33,6 @@ class Cause:
     code: str
     fits: Condition
     sentence: str
-    evidence: str
     remedy: str
     is_obvious: bool = False
     exists: Callable[[MachineSymptoms], bool] | None = None
@@ -102,7 +102,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "address-taken",
             lambda s, _: bool(s.difference),
             "{s.seen}, but {s.difference}",
-            "the device that answers has a different MAC, serial number, UUID or model",
             "give the printer a fixed address, or set it up again if it was replaced",
         ),
         Cause(
@@ -110,7 +109,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, _: s.out_of_reach == "link-local",
             "{s.seen}; {s.address} is an address that a device assigns itself without a DHCP"
             " server",
-            "the printer was found at 169.254.x.x",
             "check that it is connected to this network, then restart it or give it a fixed"
             " address",
         ),
@@ -119,97 +117,78 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, _: s.out_of_reach == "wrong mask",
             "{s.seen}; {s.address} is outside of this machine's network because of this machine's"
             " mask",
-            "the printer was found on the link, in a range that the usual mask includes",
             "give this machine the same mask as the other devices",
         ),
         Cause(
             "other-subnet",
             lambda s, _: s.out_of_reach == "other network",
             "{s.seen}; {s.address} is in another network than this machine",
-            "the printer was found at an address in none of this machine's networks",
             "move the printer or this machine, so that both are in the same network",
         ),
         Cause(
             "already-set-up",
             lambda s, _: bool(s.old_address_state and s.set_up_as),
             "{s.seen}; it is already set up there as {s.set_up_as}; {s.old_address_state}",
-            "a device with the printer's identity answers at another address, and another queue"
-            " prints there",
             "print with that queue and remove this one",
         ),
         Cause(
             "address-changed",
             lambda s, _: bool(s.old_address_state),
             "{s.seen}; {s.old_address_state}",
-            "a device answers at another address, and has the printer's MAC, or two of these: the"
-            " printer's serial number, UUID and host name",
             "set the printer up with its new address, or give it a fixed one",
         ),
         Cause(
             "queue-missing",
             lambda s, _: s.is_queue_missing,
             "{s.seen}, but it has no queue {s.printer.queue}",
-            "the print server answered that it has no such queue",
             "was it renamed or removed there?",
         ),
         Cause(
             "renamed",
             lambda s, _: bool(s.device_address) and bool(s.printer.dns_sd_name),
             "{s.seen}; the device that had this name is at {s.device_address}",
-            "no device announces the queue's name and service, but the printer was recognised",
             "was it renamed? Set the printer up again, or restore its name",
         ),
         Cause(
             "name-lost",
             lambda s, _: bool(s.device_address),
             "{s.seen}; the device is at {s.device_address}",
-            "the printer's host name has no address, but the printer was recognised at another"
-            " address",
             "correct the name in the router or name server, or set the printer up by its address",
         ),
         Cause(
             "name-servers-silent",
             lambda s, _: s.failed_lookup == "name server",
             "{s.seen}",
-            "the name servers of this machine do not answer",
             "correct the name servers of this machine or of the router's DHCP",
         ),
         Cause(
             "name-unresolved",
             lambda s, _: s.failed_lookup == "host name",
             "{s.seen}",
-            "the name servers have no address for the printer's host name",
             "correct the name in the router or name server, or set the printer up by its address",
         ),
         Cause(
             "service-changed",
             lambda s, _: s.failed_lookup == "service",
             "{s.seen}",
-            "a device announces the queue's name, but its type of service or its UUID differs from"
-            " that in the URI of the queue",
             "enable AirPrint (IPP) in its settings, or set the printer up again",
         ),
         Cause(
             "off",
             lambda s, _: bool(s.failed_lookup),
             "{s.seen}",
-            "nothing answers at the printer's address, not even ARP; or no device has the printer's"
-            " name, MAC or UUID",
             _CHECK_POWER,
         ),
         Cause(
             "asleep-or-off",
             lambda s, _: s.contact == "no-answer" and not s.is_answering,
             "{s.seen}",
-            "only the printer's MAC is known; no port accepts or refuses a connection",
             _CHECK_POWER,
         ),
         Cause(
             "port-held",
             lambda s, _: s.contact in ("refused", "no-answer") and len(s.attempts) > 1,
             "{s.seen}, in all {s.attempts_count} attempts",
-            "the host answers; its print port refused or was silent in all attempts within six"
-            " seconds",
             "another till or program may use it, or it hangs: stop other programs, or restart"
             " the printer",
         ),
@@ -217,14 +196,12 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "port-held-for-a-while",
             lambda s, _: s.contact == "open" and len(s.attempts) > 1,
             "{s.seen}; it accepted no connection at first",
-            "the print port refused or was silent, and accepted a connection within six seconds",
             "another till or program may print to it at the same time",
         ),
         Cause(
             "port-closed",
             lambda s, _: s.contact in ("refused", "no-answer"),
             "{s.seen}",
-            "the host answers, its print port does not",
             "enable printing on that port in its settings",
             is_obvious=True,
         ),
@@ -232,7 +209,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "device-file-missing",
             lambda s, _: s.printer.is_file_missing,
             "{s.printer.presence_reason}",
-            "a USB printer is plugged in, but the queue's device file is missing",
             "load the driver (`modprobe usblp`), or set the queue up with a URI that `lpinfo -v`"
             " lists",
         ),
@@ -240,7 +216,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "unplugged",
             lambda s, _: s.printer.present is False,
             "{s.printer.presence_reason}",
-            "the USB device or serial port of the queue is missing",
             "check its cable and power",
             is_obvious=True,
         ),
@@ -248,7 +223,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "usb-suspended",
             lambda s, _: bool(s.printer.suspended_sysfs_path),
             "{s.printer.presence_reason}, but suspended to save power",
-            "the kernel has suspended the USB printer",
             "if it does not wake up for a job, run"
             " `echo on > {s.printer.suspended_sysfs_path}/power/control`",
         ),
@@ -258,22 +232,18 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "replaced-perhaps",
             lambda s, _: s.may_have_replaced,
             "if it has replaced the printer",
-            "another device accepts connections at the printer's address, and the printer was"
-            " not found",
             "{s.forget_command}",
         ),
         Cause(
             "replaced",
             lambda s, _: bool(s.replaced_on),
             "since {s.replaced_on} it is a different device",
-            "the device at the printer's address was accepted as its replacement",
             "was the printer replaced?",
         ),
         Cause(
             "other-port-open",
             lambda s, _: bool(s.other_open_ports),
             "port {s.other_open_ports} is open for printing instead",
-            "another print port of the same host accepts connections",
             "set the queue up with that port",
             is_obvious=True,
         ),
@@ -281,7 +251,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "other-kind-of-device",
             lambda s, _: bool(s.occupant_name),
             "the device there is {s.occupant_name}",
-            "the device at the address has a different name and no print port",
             "has another device taken the address?",
         ),
     ),
@@ -290,7 +259,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "needs-attention",
             lambda s, _: bool(s.complaints),
             "the {s.complaint_source} reports: {s.complaints}",
-            "printer-state-reasons of the printer (IPP, SNMP) or of the spooler",
             "fix it at the printer: paper, cover, toner",
             is_obvious=True,
         ),
@@ -298,7 +266,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "printer-stopped",
             lambda s, _: s.is_stopped,
             "the printer reports that it is stopped",
-            "printer-state of the printer is stopped, and the printer gives no reason",
             "resume it at its panel or page",
             is_obvious=True,
         ),
@@ -306,7 +273,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "accepts-only",
             lambda s, _: s.may_discard,
             "only an open port was verified",
-            "a raw print port is open; newer models may accept data there and print nothing",
             "if nothing prints, allow plain printing (port 9100) in its settings, or use IPP or"
             " the maker's driver",
             is_obvious=True,
@@ -317,14 +283,12 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "queue-paused",
             lambda s, _: s.printer.is_queue_stopped and s.is_device_fine,
             "its queue is stopped on this machine although the printer works",
-            "the queue is stopped, and the device has no problem",
             "resume it: {s.resume_command}",
         ),
         Cause(
             "queue-stopped",
             lambda s, _: s.printer.is_queue_stopped,
             "its queue is stopped on this machine",
-            "the queue is stopped, and the device has a problem as well",
             "fix the other problems, then resume the queue",
             is_obvious=True,
         ),
@@ -332,7 +296,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "queue-rejecting",
             lambda s, _: s.printer.is_rejecting,
             "its queue rejects jobs",
-            "printer-is-accepting-jobs of the queue is false",
             "enable it: {s.accept_command}",
         ),
     ),
@@ -341,7 +304,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "jobs-stuck",
             lambda s, _: s.printer.stuck_jobs > 0,
             "{s.waiting_jobs} in its queue",
-            "jobs wait in a stopped queue, are stopped themselves, or are older than ten minutes",
             "fix the other problems, or cancel them: {s.cancel_command}",
         ),
     ),
@@ -351,7 +313,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, _: s.printer.is_on_wsd_port and s.is_unreached,
             "it is set up on a WSD port; Windows loses a printer on such a port if its address"
             " changes",
-            "the queue's Windows port is a WSD port, and the printer was not reached",
             "set it up on a Standard TCP/IP port",
         ),
     ),
@@ -360,7 +321,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "till-without-dhcp",
             lambda s, _: s.is_unreached,
             "this machine has no address from a DHCP server on {m.link_local}",
-            "this machine's only addresses are self-assigned ones, 169.254.x.x",
             "check the cable or Wi-Fi and the router, or give it a fixed address",
             exists=lambda m: bool(m.link_local),
         ),
@@ -368,7 +328,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "gateway-outside",
             lambda s, _: s.is_unreached,
             "the gateway {m.lost_gateway} is not in the network of {m.lost_on}",
-            "the default gateway is outside of the interface's network",
             "correct address, mask and gateway of this machine",
             exists=lambda m: bool(m.lost_gateway),
         ),
@@ -376,7 +335,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "two-ways",
             lambda s, m: _is_unreached_in(s, m.shared_network),
             "{m.shared_by} are in one network, {m.shared_network}, and only one of them is used",
-            "two interfaces, such as cable and Wi-Fi, have addresses in one network",
             "switch off the interface that does not lead to the printers",
             exists=lambda m: bool(m.shared_network),
         ),
@@ -385,8 +343,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, m: _is_unreached_in(s, m.isolated_network),
             "on the Wi-Fi {m.isolated_on} nothing but the gateway answers; this Wi-Fi may"
             " isolate its clients",
-            "a printer is set up in this machine's Wi-Fi network; the whole network was scanned,"
-            " and only the gateway answers",
             "switch off client isolation (AP isolation, guest network), or use the cable",
             exists=lambda m: bool(m.isolated_on),
         ),
@@ -394,8 +350,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "slow-name-servers",
             lambda s, _: s.printer.lookup_s >= SLOW_LOOKUP_S,
             "the name servers took {m.slow_lookup_s:.0f} seconds to find a printer by its name",
-            "the lookup of a printer's name took two seconds or more, for example because the"
-            " first name server does not answer",
             "remove the name server that does not answer from this machine or the router's DHCP",
             exists=lambda m: m.slow_lookup_s > 0,
         ),
@@ -403,7 +357,6 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "multicast-filtered",
             lambda s, _: is_resolved_by_mdns(s.printer),
             "multicast does not work on {m.unicast_only}: hosts answer mDNS only by unicast",
-            "no host answers a multicast question, but some answer a unicast one",
             "enable multicast in the access point and switch (IGMP snooping, multicast filter)",
             exists=lambda m: bool(m.unicast_only),
         ),

@@ -75,7 +75,7 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
         observations[port.address].append(port)
     scanned_hosts = {a for a, host in observed.hosts.items() if host.scanned}
     by_address = {
-        address: _device((address,), observed.hosts.get(address), observations.get(address, ()))
+        address: _device((address,), observed.hosts, observations)
         for address in sorted({*scanned_hosts, *observations}, key=numeric_order)
     }
     names = _names(observed)
@@ -92,7 +92,7 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     for address in by_address:
         owner = owners.get(address, address)
         members.setdefault(first.get(owner, owner), []).append(address)
-    return tuple(_join([by_address[address] for address in group]) for group in members.values())
+    return tuple(_device(group, observed.hosts, observations) for group in members.values())
 
 
 class DeviceIndex:
@@ -173,8 +173,7 @@ def is_one_device(one: Device, other: Device) -> bool:
     A different UUID, serial number or model shows this, and so do different open ports, because the
     interfaces of one device accept connections to the same ports.
     """
-    pairs = ((one.uuids, other.uuids), (one.serials, other.serials))
-    if any(a and b and not set(a) & set(b) for a, b in pairs):
+    if differ(one.uuids, other.uuids) or differ(one.serials, other.serials):
         return False
     open_ports = [
         {e.port for e in device.observations if e.contact == "open"} for device in (one, other)
@@ -182,6 +181,11 @@ def is_one_device(one: Device, other: Device) -> bool:
     if open_ports[0] != open_ports[1] and all(open_ports):
         return False
     return not any(is_other_model(a, b) for a in one.models for b in other.models)
+
+
+def differ(values: Collection[str], other_values: Collection[str]) -> bool:
+    """Return whether both have values, but none in common."""
+    return bool(values and other_values) and not set(values) & set(other_values)
 
 
 _LOWER_CASE_KINDS = ("hostnames", "instances")
@@ -200,19 +204,21 @@ def _keys(kind: str, device: Device) -> Iterator[str]:
 
 
 def _device(
-    addresses: tuple[str, ...],
-    host: HostObservation | None,
-    port_observations: Sequence[PortObservation],
+    addresses: Sequence[str],
+    hosts: Mapping[str, HostObservation],
+    observations: Mapping[str, Sequence[PortObservation]],
 ) -> Device:
-    scanned = host.scanned if host else None
-    is_alive = bool(port_observations or (scanned and scanned.is_answering))
+    scanned_hosts = [hosts[a].scanned for a in addresses if a in hosts]
+    scanned = [host for host in scanned_hosts if host is not None]
+    ports = [port for address in addresses for port in observations.get(address, ())]
+    is_alive = bool(ports) or any(host.is_answering for host in scanned)
     return Device(
-        addresses=addresses,
-        mac_addresses=(scanned.mac_address,) if scanned and scanned.mac_address else (),
-        hostnames=next((port.hostnames for port in port_observations), ()),
-        observations=tuple(port_observations),
+        addresses=tuple(addresses),
+        mac_addresses=tuple(dict.fromkeys(h.mac_address for h in scanned if h.mac_address)),
+        hostnames=tuple(dict.fromkeys(name for port in ports for name in port.hostnames)),
+        observations=tuple(ports),
         is_alive=is_alive,
-        is_present=is_alive or bool(scanned and scanned.is_confirmed),
+        is_present=is_alive or any(host.is_confirmed for host in scanned),
     )
 
 
@@ -283,20 +289,3 @@ def _owners(
                 (owners[address],) = candidates
                 break
     return owners
-
-
-def _join(devices: Sequence[Device]) -> Device:
-    def distinct(attribute: str) -> tuple[str, ...]:
-        values = (value for device in devices for value in getattr(device, attribute))
-        return tuple(dict.fromkeys(values))
-
-    return Device(
-        addresses=distinct("addresses"),
-        mac_addresses=distinct("mac_addresses"),
-        hostnames=distinct("hostnames"),
-        observations=tuple(
-            observation for device in devices for observation in device.observations
-        ),
-        is_alive=any(device.is_alive for device in devices),
-        is_present=any(device.is_present for device in devices),
-    )

@@ -1,17 +1,15 @@
 """Learns the identity of a printer while it answers, to recognise it at another address. No I/O."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from collectors.contract import LearnedPrinter
-from collectors.network.matching.devices import Device
+from collectors.network.matching.devices import Device, DeviceIndex
 from collectors.network.observations import KnownPrinter
 
 VALUE_MAX = 255
 """The most characters of each learned value."""
-
-ReadIdentities = Callable[[Device], Iterable[str]]
 
 
 def with_learned(
@@ -25,7 +23,7 @@ def with_learned(
 
 
 def learn(
-    matches: Iterable[tuple[KnownPrinter, Device, str]], devices: Sequence[Device]
+    matches: Iterable[tuple[KnownPrinter, Device, str]], index: DeviceIndex
 ) -> Iterator[LearnedPrinter]:
     """Yield the identity of each printer in ``matches``.
 
@@ -37,16 +35,15 @@ def learn(
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     for printer, device, address in matches:
-        instances = (name for observation in device.observations for name in observation.instances)
         yield LearnedPrinter(
             id=printer.id,
             setup=_setup(printer),
             seen_at=now,
             address=address,
-            mac_address=_unique_value(device, devices, lambda other: other.mac_addresses),
-            uuid=_unique_value(device, devices, lambda other: other.uuids),
-            serial=_unique_value(device, devices, lambda other: other.serials),
-            dns_sd_name=_first(instances),
+            mac_address=_unique_value(device.mac_addresses, "mac_addresses", index),
+            uuid=_unique_value(device.uuids, "uuids", index),
+            serial=_unique_value(device.serials, "serials", index),
+            dns_sd_name=_first(device.instances),
             hostname=_first(device.hostnames),
             model=_first(device.models),
         )
@@ -57,17 +54,11 @@ def _setup(printer: KnownPrinter) -> str:
     return " ".join(part[:VALUE_MAX] for part in parts if part)
 
 
-def _unique_value(
-    device: Device, devices: Sequence[Device], identities: ReadIdentities
-) -> str | None:
-    """Return a device's identity of one kind. Returns None if the device has several or none, or if
-    another device has the same identity."""
-    values = set(identities(device))
-    if len(values) != 1 or any(
-        values & set(identities(other)) for other in devices if other is not device
-    ):
-        return None
-    return values.pop()[:VALUE_MAX]
+def _unique_value(values: Sequence[str], kind: str, index: DeviceIndex) -> str | None:
+    """Return the identity in ``values``, which are a device's identities of one kind. Returns None
+    if there are several or none, or if another device has the same identity."""
+    value = values[0] if len(set(values)) == 1 else None
+    return value[:VALUE_MAX] if value and len(index.having(kind, value)) == 1 else None
 
 
 def _first(texts: Iterable[str]) -> str | None:

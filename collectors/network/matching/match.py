@@ -41,29 +41,21 @@ def match(
     """
     index = DeviceIndex(group_devices(observed))
     builder = _VerdictBuilder(Cases(known, observed, index), machine, printers_only=printers_only)
-    verdicts_with_printers = [
-        (printer, builder.verdict(n, printer)) for n, printer in enumerate(known)
-    ]
+    results = [builder.verdict(number, printer) for number, printer in enumerate(known)]
     hints = Hints(index, builder.cases.is_free)
     ids: dict[Key, dict[str, None]] = {}
-    for printer, verdict in verdicts_with_printers:
-        for key in verdict.endpoints:
-            ids.setdefault(key, {})[printer.id] = None
+    for result in results:
+        for key in result.endpoints:
+            ids.setdefault(key, {})[result.printer.id] = None
     answering = (
-        (p, v.device, v.learned_address)
-        for p, v in verdicts_with_printers
-        if v.device and v.learned_address
+        (v.printer, v.device, v.learned_address) for v in results if v.device and v.learned_address
     )
-    strangers = (
-        (p, v.taken_by, v.taken_by.address) for p, v in verdicts_with_printers if v.taken_by
-    )
+    strangers = ((v.printer, v.taken_by, v.taken_by.address) for v in results if v.taken_by)
     return PrinterMatches(
-        printers=tuple(
-            _printer(printer, verdict, hints) for printer, verdict in verdicts_with_printers
-        ),
+        printers=tuple(_printer(result, hints) for result in results),
         printer_ids={key: tuple(of_key) for key, of_key in ids.items()},
-        learned=tuple(learn(answering, index.devices)),
-        strangers=tuple(learn(strangers, index.devices)),
+        learned=tuple(learn(answering, index)),
+        strangers=tuple(learn(strangers, index)),
     )
 
 
@@ -107,7 +99,13 @@ class _VerdictBuilder:
         ports = [(e.address, e.port) for e in observations if is_own(symptoms.printer, e)]
         unique_keys = tuple(dict.fromkeys((*((key,) if key else ()), *ports)))
         return Verdict(
-            symptoms.status, reason, key, unique_keys, device, is_device_named=device is not None
+            symptoms.printer,
+            symptoms.status,
+            reason,
+            key,
+            unique_keys,
+            device,
+            is_device_named=device is not None,
         )
 
     def _unresolved_verdict(self, case: Case, row: Row) -> Verdict:
@@ -138,61 +136,46 @@ class _VerdictBuilder:
         printer, address, port = case.printer, case.address, case.port
         endpoint, reach = join_host_port(address, port), self.cases.reach
         attempts = reach.attempts(address, port or 0)
-        symptoms = Symptoms(printer, row.status, f"no answer from {address}", failed_lookup="other")
+        symptoms = Symptoms(printer, row.status, seen="", attempts=attempts)
         if row.outcome == "not tried":
-            symptoms = replace(
-                symptoms, seen=f"{endpoint} is not in a network that was scanned", failed_lookup=""
-            )
-        elif attempts and attempts[-1] == "refused":
+            evidence = f"{endpoint} is not in a network that was scanned"
+        elif symptoms.contact == "refused":
             evidence = f"{endpoint} refuses the connection"
-            symptoms = Symptoms(printer, row.status, evidence, attempts=attempts)
         elif case.device is not None:  # only its MAC is known
             evidence = f"no answer from {address} on port {port} or any other port"
-            symptoms = Symptoms(printer, row.status, evidence, attempts=attempts)
+        else:
+            evidence = f"no answer from {address}"
+            symptoms = replace(symptoms, attempts=(), failed_lookup="other")
         devices, by = find_alike(printer, self.cases.index)
         obstacle = reach.obstacle(devices[0].address) if len(devices) == 1 else ""
         if obstacle and row.outcome == "off":
-            other_address = devices[0].address
-            evidence = f"{symptoms.seen}; a device with its {by} was seen at {other_address}"
-            symptoms = replace(
-                symptoms,
-                seen=evidence,
-                address=other_address,
-                out_of_reach=obstacle,
-                failed_lookup="",
-            )
-        return self._to_verdict(symptoms)
+            other = devices[0].address
+            evidence = f"{evidence}; a device with its {by} was seen at {other}"
+            symptoms = replace(symptoms, address=other, out_of_reach=obstacle, failed_lookup="")
+        return self._to_verdict(replace(symptoms, seen=evidence))
 
     def _present_verdict(self, case: Case, row: Row, device: Device) -> Verdict:
         """Return the verdict on a printer with a device at its destination."""
         printer, address, port = case.printer, case.address, case.port
-        observation = case.observation
+        observation, matched_by = case.observation, verdicts.matched_by(case)
         difference = self._difference(case, device) if row.outcome == "taken" else ""
+        symptoms = Symptoms(printer, row.status, seen="", difference=difference)
         if port is None:
-            matched_by = verdicts.matched_by(case)
             evidence = (
                 f"{device.address} is there, but no print port was found (matched by {matched_by})"
             )
-            occupant_name = "" if difference else verdicts.occupant_name(device) or ""
-            symptoms = Symptoms(
-                printer, row.status, evidence, occupant_name=occupant_name, difference=difference
-            )
+            occupant_name = "" if difference else verdicts.occupant_name(device)
+            symptoms = replace(symptoms, seen=evidence, occupant_name=occupant_name)
             return self._to_verdict(symptoms, None if difference else device)
         reach = self.cases.reach
-        symptoms = verdicts.describe_port(
-            Symptoms(
-                printer,
-                row.status,
-                seen="",
-                address=address,
-                port=port,
-                attempts=reach.attempts(address, port),
-                is_answering=reach.is_answering(address),
-                difference=difference,
-            ),
-            is_announced=observation is not None and observation.is_announced,
-            matched_by=verdicts.matched_by(case),
+        symptoms = replace(
+            symptoms,
+            address=address,
+            port=port,
+            attempts=reach.attempts(address, port),
+            is_answering=reach.is_answering(address),
         )
+        symptoms = verdicts.describe_port(symptoms, case)
         if symptoms.contact != "open":
             instead = verdicts.other_open_ports(device, port)
             symptoms = replace(symptoms, other_open_ports=instead)
@@ -205,11 +188,11 @@ class _VerdictBuilder:
             evidence = f"{join_host_port(address, port)} answers"
             symptoms = replace(symptoms, status="unreachable", seen=evidence, is_queue_missing=True)
         elif row.status != "reachable" and not printer.addresses:
-            evidence = f"its address is {address} (matched by {verdicts.matched_by(case)})"
+            evidence = f"its address is {address} (matched by {matched_by})"
             symptoms = self._with_obstacle(symptoms, evidence)
         is_certain = case.comparison.likeness == "same"
         if symptoms.status == "unreachable" and not symptoms.out_of_reach and not is_certain:
-            symptoms = replace(symptoms, occupant_name=verdicts.occupant_name(device) or "")
+            symptoms = replace(symptoms, occupant_name=verdicts.occupant_name(device))
         verdict = self._to_verdict(
             symptoms, device, (address, port) if observation is not None else None
         )
@@ -271,7 +254,8 @@ class _VerdictBuilder:
         return replace(symptoms, status="unreachable", seen=evidence, out_of_reach=obstacle)
 
 
-def _printer(printer: KnownPrinter, verdict: Verdict, hints: Hints) -> Printer:
+def _printer(verdict: Verdict, hints: Hints) -> Printer:
+    printer = verdict.printer
     is_lost = printer.transport == "network" and not verdict.is_device_named and not printer.backend
     matched_endpoint = join_host_port(*verdict.endpoint) if verdict.endpoint else None
     return Printer(

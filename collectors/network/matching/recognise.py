@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from collectors.network.matching.devices import Device, DeviceIndex, host_names
+from collectors.contract import LearnedPrinter
+from collectors.network.matching.devices import Device, DeviceIndex, differ, host_names
 from collectors.network.matching.identity import (
     mac_in_address,
     mac_in_hostname,
@@ -24,6 +25,9 @@ from collectors.shared.addresses import PRINT_PORTS
 By = Literal["UUID", "MAC", "serial number", "host name", "MAC from its UUID", "DNS-SD name"]
 """The kind of the evidence. "MAC from its UUID": the printer's UUID contains the device's MAC."""
 Likeness = Literal["same", "unknown", "different"]
+
+_NOTHING = LearnedPrinter("")
+"""The identity of a printer about which nothing was learned."""
 
 _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 """The first parts of the paths of queues that a CUPS server shares."""
@@ -80,8 +84,7 @@ def compare(
         return Comparison("same", "MAC")
     if len(same) > 1:
         return Comparison("same", same[0])
-    learned = printer.learned
-    is_named = learned is not None and learned.dns_sd_name in device.instances
+    is_named = (printer.learned or _NOTHING).dns_sd_name in device.instances
     if is_named and "host name" in same:
         # The device has both learned names, so it may be the printer although another identity
         # differs.
@@ -156,8 +159,9 @@ def find_candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Devic
 
 def _macs(printer: KnownPrinter) -> tuple[str, ...]:
     """Return the MACs of a printer: those in its setup, and the learned MAC."""
-    learned_mac = printer.learned.mac_address if printer.learned else None
-    return tuple(filter(None, (printer.mac_address, learned_mac, mac_in_address(printer.host))))
+    learned = printer.learned or _NOTHING
+    macs = (printer.mac_address, learned.mac_address, mac_in_address(printer.host))
+    return tuple(filter(None, macs))
 
 
 def _named_macs(printer: KnownPrinter) -> tuple[str, ...]:
@@ -184,13 +188,13 @@ def _has_mac(printer_macs: tuple[str, ...], macs: tuple[str, ...]) -> bool:
 
 def _values(printer: KnownPrinter, by: By) -> tuple[str, ...]:
     """Return the printer's values of one kind, from its setup and from its learned identity."""
-    learned = printer.learned
+    learned = printer.learned or _NOTHING
     values = {
-        "UUID": (printer.uuid, learned.uuid if learned else None),
-        "serial number": (printer.serial, learned.serial if learned else None),
-        "host name": (printer.host, learned.hostname if learned else None),
+        "UUID": (printer.uuid, learned.uuid),
+        "serial number": (printer.serial, learned.serial),
+        "host name": (printer.host, learned.hostname),
     }[by]
-    return tuple(dict.fromkeys(value for value in values if value))
+    return tuple(dict.fromkeys(filter(None, values)))
 
 
 def _devices_sharing(printer: KnownPrinter, by: By, index: DeviceIndex) -> tuple[Device, ...]:
@@ -215,23 +219,18 @@ def _shared_identities(
         yield "MAC from its UUID"
     if set(_values(printer, "serial number")) & set(device.serials):
         yield "serial number"
-    learned_name = printer.learned.hostname if printer.learned else None
+    learned_name = (printer.learned or _NOTHING).hostname
     if learned_name and learned_name.lower() in {name.lower() for name in device.hostnames}:
         yield "host name"
 
 
 def _contradicts(printer: KnownPrinter, device: Device) -> bool:
     """Return whether the UUID, serial number or model of a device differs from the printer's."""
-    model = printer.learned.model if printer.learned else None
-    pairs = (
-        (_values(printer, "UUID"), device.uuids),
-        (_values(printer, "serial number"), device.serials),
-    )
-    return any(
-        values and device_values and not set(values) & set(device_values)
-        for values, device_values in pairs
-    ) or bool(
-        device.models and all(is_other_model(model, other_model) for other_model in device.models)
+    model = (printer.learned or _NOTHING).model
+    return (
+        differ(_values(printer, "UUID"), device.uuids)
+        or differ(_values(printer, "serial number"), device.serials)
+        or (bool(device.models) and all(is_other_model(model, other) for other in device.models))
     )
 
 
@@ -239,9 +238,7 @@ def _difference_from_learned(
     printer: KnownPrinter, device: Device, macs: tuple[str, ...]
 ) -> str | None:
     """Describe how a device differs from a printer's learned identity; None if it does not."""
-    learned = printer.learned
-    if learned is None:
-        return None
+    learned = printer.learned or _NOTHING
     identities = (
         ("MAC", learned.mac_address, macs),
         ("serial number", learned.serial, device.serials),
@@ -249,9 +246,7 @@ def _difference_from_learned(
     )
     for kind, value, device_values in identities:
         if value and device_values and value not in device_values:
-            device_name = ", ".join(
-                (*filter(None, (name_of(device),)), f"{kind} {device_values[0]}")
-            )
+            device_name = ", ".join(filter(None, (name_of(device), f"{kind} {device_values[0]}")))
             date = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
             return (
                 f"another device answers there: {device_name}, while the printer had {kind} {value}"
@@ -279,7 +274,7 @@ def _difference_from_setup(
     models = [model for port in ports for model in port.models]
     is_server = (printer.queue or "").startswith(_QUEUES_OF_A_SERVER)
     reference = "differs from that of the printer that was set up"
-    if _is_foreign(printer.uuid, (u for answer in answers for u in answer.uuids)):
+    if printer.uuid and differ((printer.uuid,), [u for answer in answers for u in answer.uuids]):
         return f"its UUID {reference}"
     label = (printer.host or "").lower().partition(".")[0]
     has_host_name = label in {name.lower().partition(".")[0] for name in device.hostnames}
@@ -288,7 +283,7 @@ def _difference_from_setup(
     printer_macs = (*_macs(printer), *(() if has_host_name else _named_macs(printer)))
     if printer_macs and macs and not _has_mac(printer_macs, macs):
         return f"its MAC {reference}"
-    if _is_foreign(printer.serial, (s for port in ports for s in port.serials)):
+    if printer.serial and differ((printer.serial,), [s for port in ports for s in port.serials]):
         return f"its serial number {reference}"
     if models and not is_server and all(is_other_model(printer.make_model, m) for m in models):
         return f"it is of the model {models[0]}, not {printer.make_model}"
@@ -299,9 +294,3 @@ def name_of(device: Device) -> str | None:
     """Return a model of the device, or else a name from a port, or else a host name."""
     labels = (label for observation in device.observations for label in observation.labels)
     return next(iter((*device.models, *labels, *device.hostnames)), None)
-
-
-def _is_foreign(value: str | None, device_values: Iterable[str]) -> bool:
-    """Return whether the printer's value and the device's values are known and differ."""
-    distinct_values = set(device_values)
-    return bool(value and distinct_values) and value not in distinct_values

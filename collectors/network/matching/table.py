@@ -55,7 +55,7 @@ class Situation:
 class Row:
     """The verdict for each situation whose values are all among the values of this row.
 
-    ``causes`` are the codes of the possible causes (`causes.py`).
+    docs/printer-verdicts.md lists the possible causes (`causes.py`) of each verdict.
     """
 
     resolution: Resolution
@@ -64,7 +64,6 @@ class Row:
     identity_seen: tuple[IdentityAt, ...]
     outcome: Outcome
     status: Status
-    causes: tuple[str, ...] = ()
 
     def covers(self, situation: Situation) -> bool:
         return (
@@ -86,32 +85,18 @@ _OPEN: tuple[PortStatus, ...] = ("open",)
 _CLOSED: tuple[PortStatus, ...] = ("refused", "silent")
 _UNTRIED: tuple[PortStatus, ...] = ("not tried",)
 
-_RENAMED_CAUSES = ("renamed", "name-lost", "service-changed")
-_LOST_CAUSES = ("name-servers-silent", "name-unresolved", "service-changed", "off")
-_CLOSED_CAUSES = ("asleep-or-off", "port-held", "port-closed")
-_MOVED_CAUSES = ("already-set-up", "address-changed")
-_TAKEN_CAUSES = ("address-taken",)
-
 ROWS = (
-    Row("fails", _NONE, _NONE, _ELSEWHERE, "renamed", "unreachable", _RENAMED_CAUSES),
-    Row("fails", _NONE, _NONE, _LOST, "unresolved", "unreachable", _LOST_CAUSES),
+    Row("fails", _NONE, _NONE, _ELSEWHERE, "renamed", "unreachable"),
+    Row("fails", _NONE, _NONE, _LOST, "unresolved", "unreachable"),
     Row("several", _NONE, _NONE, (*_ELSEWHERE, *_LOST), "several", "unknown"),
     Row("address", _MAY_BE, _OPEN, (*_HERE, *_LOST), "prints", "reachable"),
-    Row("address", _MAY_BE, _CLOSED, (*_HERE, *_LOST), "closed", "unreachable", _CLOSED_CAUSES),
+    Row("address", _MAY_BE, _CLOSED, (*_HERE, *_LOST), "closed", "unreachable"),
     Row("address", ("this printer",), _UNTRIED, _HERE, "not tried", "unknown"),
     Row("address", _NOT_THIS, _UNTRIED, (*_ELSEWHERE, *_LOST), "not tried", "unknown"),
-    Row(
-        "address",
-        _NOT_THIS,
-        (*_OPEN, *_CLOSED),
-        _ELSEWHERE,
-        "moved",
-        "unreachable",
-        _MOVED_CAUSES,
-    ),
-    Row("address", _OTHER, _OPEN, _LOST, "taken", "unknown", _TAKEN_CAUSES),
-    Row("address", _OTHER, _CLOSED, _LOST, "taken", "unreachable", _TAKEN_CAUSES),
-    Row("address", ("nobody",), ("silent",), _LOST, "off", "unreachable", ("off",)),
+    Row("address", _NOT_THIS, (*_OPEN, *_CLOSED), _ELSEWHERE, "moved", "unreachable"),
+    Row("address", _OTHER, _OPEN, _LOST, "taken", "unknown"),
+    Row("address", _OTHER, _CLOSED, _LOST, "taken", "unreachable"),
+    Row("address", ("nobody",), ("silent",), _LOST, "off", "unreachable"),
 )
 
 

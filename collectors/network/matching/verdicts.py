@@ -28,7 +28,7 @@ Key = tuple[str, int]  # an address and a port
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result for one printer.
+    """The result for ``printer``.
 
     ``endpoint`` is the address and port that the printer was matched with. ``endpoints`` are all
     addresses and ports that belong to the printer. ``device`` is its device. The agent learns the
@@ -38,6 +38,7 @@ class Verdict:
     connections at the printer's address.
     """
 
+    printer: KnownPrinter
     status: Status
     reason: str
     endpoint: Key | None = None
@@ -48,9 +49,10 @@ class Verdict:
     taken_by: Device | None = None
 
 
-def describe_port(symptoms: Symptoms, *, is_announced: bool, matched_by: str) -> Symptoms:
+def describe_port(symptoms: Symptoms, case: Case) -> Symptoms:
     """Add a description of the printer's port, from the results of connections to it."""
-    address, number, matched = symptoms.address, symptoms.port, f"matched by {matched_by}"
+    address, number, matched = case.address, case.port, f"matched by {matched_by(case)}"
+    is_announced = case.observation is not None and case.observation.is_announced
     if symptoms.contact == "open":
         evidence = f"reachable on port {number}, {matched}"
     elif symptoms.contact == "refused":
@@ -137,12 +139,12 @@ def unresolved_symptoms(case: Case) -> Symptoms:
     return Symptoms(printer, "unreachable", evidence, failed_lookup=failed_lookup)
 
 
-def occupant_name(device: Device) -> str | None:
+def occupant_name(device: Device) -> str:
     """Return the name of a device without print ports, which may have taken a printer's address.
 
-    Returns None if the device has a print port or no known name.
+    Returns "" if the device has a print port or no known name.
     """
-    return None if device.print_ports else name_of(device)
+    return "" if device.print_ports else name_of(device) or ""
 
 
 def is_queue_missing(printer: KnownPrinter, observation: PortObservation | None) -> bool:
@@ -177,16 +179,8 @@ def _may_be_state_of(observation: PortObservation, printer: KnownPrinter) -> boo
 
 def other_open_ports(device: Device, port: int) -> str:
     """Return a list of the device's print ports, other than ``port``, that accept connections."""
-    open_ports = {
-        observation.port for observation in device.observations if observation.contact == "open"
-    }
-    return join_names(
-        [
-            str(other_port)
-            for other_port in PRINT_PORTS
-            if other_port in open_ports and other_port != port
-        ]
-    )
+    open_ports = {o.port for o in device.observations if o.contact == "open"} - {port}
+    return join_names([str(other_port) for other_port in PRINT_PORTS if other_port in open_ports])
 
 
 class Hints:
@@ -200,36 +194,18 @@ class Hints:
         self._is_free = is_free
 
     def about(self, printer: KnownPrinter) -> str | None:
-        for search in (self._hint_by_identity, self._hint_by_name, self._hint_by_model):
-            if hint := search(printer):
-                return hint
-        return None if plain_model(printer.make_model) else self._hint_by_elimination()
-
-    def _hint_by_identity(self, printer: KnownPrinter) -> str | None:
-        """Find a device with one identity of the printer, which is not enough for a match."""
-        devices, by = find_alike(printer, self._index)
-        address = self._only_free_address(printer, devices)
-        return address and f"a device with its {by} was seen at {address}: {_MAYBE}"
-
-    def _hint_by_name(self, printer: KnownPrinter) -> str | None:
-        name = (printer.dns_sd_name or printer.name).lower()
-        address = self._only_free_address(printer, self._index.having("instances", name))
-        return address and f"a device with its name was seen at {address}: {_MAYBE}"
-
-    def _hint_by_model(self, printer: KnownPrinter) -> str | None:
+        alike, by = find_alike(printer, self._index)  # one identity is not enough for a match
+        named = self._index.having("instances", printer.dns_sd_name or printer.name)
+        for kind, devices in ((by, alike), ("name", named)):
+            if address := self._only_free_address(printer, devices):
+                return f"a device with its {kind} was seen at {address}: {_MAYBE}"
         addresses = self._free_addresses(self._index.of_model(printer.make_model))
-        return (
-            f"the same model was seen at {join_names(addresses)}"
-            if 0 < len(addresses) <= HINTS_MAX
-            else None
-        )
-
-    def _hint_by_elimination(self) -> str | None:
-        """Find a printer that no queue uses, if there is exactly one."""
+        if 0 < len(addresses) <= HINTS_MAX:
+            return f"the same model was seen at {join_names(addresses)}"
         free = self._free_addresses(self._index.printers())
-        if len(free) != 1:
-            return None
-        return f"a printer that no queue of this machine uses was seen at {free[0]}"
+        if len(free) == 1 and not plain_model(printer.make_model):
+            return f"a printer that no queue of this machine uses was seen at {free[0]}"
+        return None
 
     def _only_free_address(self, printer: KnownPrinter, devices: tuple[Device, ...]) -> str | None:
         """Return the address of the only device in ``devices``.

@@ -137,11 +137,10 @@ def choose_services(
     believed, disputed = _believed(services, link)
     listing = _Listing(believed, link, identifiers)
     kept = [
-        replace(service, addresses=addresses) if addresses != service.addresses else service
+        part
         for number, service in enumerate(believed)
-        if (addresses := listing.addresses(number)) or not service.addresses
+        for part in _parts(service, listing.addresses(number), link)
     ]
-    kept = [part for service in kept for part in _parts(service, link)]
     kept.sort(key=lambda service: service.is_hearsay)
     announcers: dict[str, str] = {}
     for service in kept:
@@ -151,7 +150,7 @@ def choose_services(
         services=tuple(kept),
         limitations=(*listing.limitations(), *_disputes(disputed, link)),
         announcers=announcers,
-        is_cut=listing.is_cut,
+        is_cut=bool(listing.cut),
     )
 
 
@@ -193,13 +192,17 @@ def _own_addresses(service: MdnsService, link: LinkLayer) -> tuple[str, ...]:
     return tuple(a for a in service.addresses if link.device(a) == device)
 
 
-def _parts(service: MdnsService, link: LinkLayer) -> Iterator[MdnsService]:
-    """Yield a service at its announcer's own addresses, and as hearsay at all other addresses."""
+def _parts(service: MdnsService, listed: Collection[str], link: LinkLayer) -> Iterator[MdnsService]:
+    """Yield a service at its announcer's own addresses, and as hearsay at all other addresses.
+
+    Only the addresses in ``listed`` are kept.
+    """
     own_addresses = _own_addresses(service, link) if service.announcer else service.addresses
-    if own_addresses or not service.addresses:
-        is_all = own_addresses == service.addresses
-        yield service if is_all else replace(service, addresses=own_addresses)
-    if others := tuple(address for address in service.addresses if address not in own_addresses):
+    kept = tuple(address for address in own_addresses if address in listed)
+    if kept or not service.addresses:
+        yield replace(service, addresses=kept)
+    others = tuple(a for a in service.addresses if a in listed and a not in own_addresses)
+    if others:
         yield replace(service, addresses=others, is_hearsay=True)
 
 
@@ -221,9 +224,9 @@ def _elsewhere(
         parsed = ipaddress.ip_address(address)
         return parsed.is_link_local or any(parsed in network for network in networks)
 
-    far = {address for address in others if not is_here(address)}
+    far = {address for address in others if ":" not in address and not is_here(address)}
     is_reachable = any(":" not in a and a not in far for a in addresses)
-    return {address for address in far if ":" not in address} if is_reachable else set()
+    return far if is_reachable else set()
 
 
 class _Listing:
@@ -231,9 +234,10 @@ class _Listing:
 
     Services and addresses that identify this machine's printers come first. Services at their
     announcers' own addresses come next, and services at addresses of other hosts (hearsay) come
-    last. Within each of these groups, announcers take turns. ``_announced`` and ``_listed`` count
-    the services of each announcer. ``_hosts`` maps each announcer to the addresses at which its
-    services are listed. ``_listed_at`` counts the services that are listed at each address.
+    last. Within each of these groups, announcers take turns. ``_listed`` counts the listed services
+    of each announcer. ``cut`` has the announcers of which not all services are listed, with the
+    number of services that they announced. ``_hosts`` maps each announcer to the addresses at which
+    its services are listed. ``_listed_at`` counts the services that are listed at each address.
     """
 
     def __init__(
@@ -246,52 +250,37 @@ class _Listing:
         self._listed: Counter[str] = Counter()
         self._listed_at: Counter[str] = Counter()
         self._total = 0
-        # Services without an address are not counted here, so that they do not count as cut.
-        self._announced = Counter(
-            link.announcer(service.announcer)
-            for service in services
-            if service.announcer and service.addresses
-        )
-        printer_pairs: list[tuple[str, _Pair]] = []
-        own_pairs: list[tuple[str, _Pair]] = []
-        hearsay_pairs: list[tuple[str, _Pair]] = []
+        groups: tuple[list[tuple[str, _Pair]], ...] = ([], [], [])
         for number, service in enumerate(services):
             announcer = link.announcer(service.announcer)
             own_addresses = _own_addresses(service, link)
             for address in service.addresses:
-                is_of_printer = _is_of_printer(service, address, link, identifiers)
-                group = (
-                    printer_pairs
-                    if is_of_printer
-                    else own_pairs
-                    if address in own_addresses
-                    else hearsay_pairs
-                )
+                group = groups[1] if address in own_addresses else groups[2]
+                if _is_of_printer(service, address, link, identifiers):
+                    group = groups[0]
                 group.append((announcer, (number, address)))
-        for pairs in (printer_pairs, own_pairs, hearsay_pairs):
+        for pairs in groups:
             for number, address in in_turns(pairs):
                 self._list(number, address)
+        # Services without an address are not counted here, so that they do not count as cut.
+        announced = Counter(
+            link.announcer(service.announcer)
+            for service in services
+            if service.announcer and service.addresses
+        )
+        self.cut = Counter({a: n for a, n in announced.items() if n > self._listed[a]})
 
-    @property
-    def is_cut(self) -> bool:
-        return any(n > self._listed[announcer] for announcer, n in self._announced.items())
-
-    def addresses(self, number: int) -> tuple[str, ...]:
-        kept = self._addresses.get(number, ())
-        return tuple(a for a in self._services[number].addresses if a in kept)
+    def addresses(self, number: int) -> list[str]:
+        return self._addresses.get(number, [])
 
     def limitations(self) -> Iterator[str]:
-        cut = {
-            announcer: n for announcer, n in self._announced.items() if n > self._listed[announcer]
-        }
-        ranked = sorted(cut, key=lambda announcer: cut[announcer], reverse=True)
-        for announcer in ranked[:ANNOUNCERS_NAMED_MAX]:
-            source = self._sources(announcer)
-            listed = self._listed[announcer]
-            yield f"{source} announced {cut[announcer]:,} services: {listed:,} are listed"
-        if others := ranked[ANNOUNCERS_NAMED_MAX:]:
+        ranked = self.cut.most_common()
+        for announcer, total in ranked[:ANNOUNCERS_NAMED_MAX]:
+            source, listed = self._sources(announcer), self._listed[announcer]
+            yield f"{source} announced {total:,} services: {listed:,} are listed"
+        if others := dict(ranked[ANNOUNCERS_NAMED_MAX:]):
             listed = sum(self._listed[announcer] for announcer in others)
-            total = sum(cut[announcer] for announcer in others)
+            total = sum(others.values())
             count = f"{len(others):,} more devices"
             yield f"{count} announced {total:,} services: {listed:,} are listed"
 
@@ -335,15 +324,13 @@ def _is_of_printer(
 
 
 def _disputes(disputed: Counter[str], link: LinkLayer) -> Iterator[str]:
-    by_announcer: defaultdict[str, list[str]] = defaultdict(list)
-    for source, count in disputed.items():
-        if count:
-            by_announcer[link.announcer(source)].append(source)
-    counts = {
-        announcer: sum(disputed[s] for s in sources) for announcer, sources in by_announcer.items()
-    }
-    for announcer in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
+    sources: defaultdict[str, list[str]] = defaultdict(list)
+    counts: Counter[str] = Counter()
+    for source, count in (+disputed).items():
+        sources[link.announcer(source)].append(source)
+        counts[link.announcer(source)] += count
+    for announcer, count in counts.most_common(ANNOUNCERS_NAMED_MAX):
         yield (
-            f"{link.describe(by_announcer[announcer])} announced {counts[announcer]:,} services"
+            f"{link.describe(sources[announcer])} announced {count:,} services"
             " that other devices contradict: only the announcements of those devices are listed"
         )

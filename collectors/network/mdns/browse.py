@@ -3,7 +3,9 @@
 import ipaddress
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from collectors.contract import Interface, NetworkJob, Run, SourceState
 from collectors.network.mdns.announcers import SOURCES_MAX, LinkRecords
@@ -13,7 +15,7 @@ from collectors.network.mdns.services import select_services
 from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, Session, Watch
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.observations import NO_IDENTIFIERS, MdnsResult, PrinterIdentifiers
-from collectors.shared.addresses import parse_networks
+from collectors.shared.addresses import Network, parse_networks
 from collectors.shared.host.neighbours import read_neighbour_table
 from collectors.shared.watched_devices import PaymentTerminals, expectations, terminals_of
 
@@ -90,7 +92,8 @@ def browse(
         end = session.listen(deadline_s, run)
         query = partial(query_directly, types=types, deadline_s=deadline_s, run=run)
         terminals = terminals_of(expectations(job.devices, job.learned))
-        direct = _DirectQueries(read_neighbours, identifiers, job.exclude, query, terminals)
+        excluded = parse_networks(job.exclude)
+        direct = _DirectQueries(read_neighbours, identifiers, excluded, query, terminals)
         limitations: list[str] = []
         for watch in open_watches:
             if text := direct.query_if_crowded(watch, end):
@@ -121,22 +124,15 @@ def browse(
     )
 
 
+@dataclass(frozen=True, slots=True)
 class _DirectQueries:
     """Sends unicast questions to the hosts of a link that are in the neighbour table."""
 
-    def __init__(
-        self,
-        read_neighbours: ReadNeighbours,
-        identifiers: Callable[[], PrinterIdentifiers],
-        exclude: Sequence[str],
-        query: Callable[..., int],
-        terminals: PaymentTerminals,
-    ) -> None:
-        self._read_neighbours = read_neighbours
-        self._identifiers = identifiers
-        self._excluded = parse_networks(exclude)
-        self._query = query
-        self._terminals = terminals
+    read_neighbours: ReadNeighbours
+    identifiers: Callable[[], PrinterIdentifiers]
+    excluded: Sequence[Network]
+    query: Callable[..., int]
+    terminals: PaymentTerminals
 
     def query_if_crowded(self, watch: Watch, end: End) -> str | None:
         """Query each host of a link if packets were lost there, or too much was announced.
@@ -147,7 +143,7 @@ class _DirectQueries:
         hosts = self._hosts(watch.link) if is_crowded and end != "cancelled" else []
         if not hosts:
             return None
-        answered = self._query(watch.records, hosts)
+        answered = self.query(watch.records, hosts)
         return (
             f"mDNS: packets on {watch.link.name} were lost, or too much was announced, so the"
             f" hosts were queried one by one: {answered:,} of {len(hosts):,} answered"
@@ -159,32 +155,34 @@ class _DirectQueries:
         Unicast questions are sent to at most `_UNICAST_HOSTS_MAX` hosts, and only if no packet was
         received and a printer of this machine is set up by an mDNS name.
         """
-        if end != "settled" or watch.has_received or not self._identifiers().has_mdns_name:
+        if end != "settled" or watch.has_received or not self.identifiers().has_mdns_name:
             return False
-        return self._query(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
+        return self.query(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
 
     def confirm_names(self, watch: Watch, end: End) -> None:
         """Query each host whose address announced itself under several host names."""
         addresses = watch.records.addresses_with_several_names()
         if addresses and end != "cancelled":
             hosts = [host for host in self._hosts(watch.link) if host in addresses]
-            self._query(watch.records, hosts, confirms=True)
+            self.query(watch.records, hosts, confirms=True)
 
     def _hosts(self, link: LinkSockets) -> list[str]:
         """Return the link's IPv4 addresses from the neighbour table, those of printers first."""
         try:
-            table = self._read_neighbours()
+            table = self.read_neighbours()
         except OSError:
             return []
-        entries = (e for e in table if (e.address, e.mac_address) not in self._terminals)
+        entries = (e for e in table if (e.address, e.mac_address) not in self.terminals)
         present = {e.address: e for e in entries if e.mac_address and ":" not in e.address}
-        neighbours = [a for a in present if link.is_neighbour((a, 0)) and not self._is_excluded(a)]
-        printer_addresses = self._identifiers().addresses
+        neighbours = [a for a in present if link.is_neighbour((a, 0))]
+        printer_addresses = self.identifiers().addresses
         neighbours.sort(key=lambda neighbour: neighbour not in printer_addresses)
-        return neighbours[:HOSTS_MAX]
-
-    def _is_excluded(self, address: str) -> bool:
-        return any(ipaddress.ip_address(address) in network for network in self._excluded)
+        allowed = (
+            neighbour
+            for neighbour in neighbours
+            if not any(ipaddress.ip_address(neighbour) in network for network in self.excluded)
+        )
+        return list(islice(allowed, HOSTS_MAX))
 
 
 def _plain_type(text: str) -> str | None:

@@ -11,7 +11,6 @@ from collectors.network.discoveries import Discoveries
 from collectors.network.mdns.records import NAME_MAX
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.mdns.wire import PointerRecord, Question, parse_response, question_packets
-from collectors.network.observations import HostName
 from collectors.shared.text import clean_text
 
 ADDRESSES_MAX = 512
@@ -36,8 +35,10 @@ def query_names(
     run: Run,
     *,
     open_link: OpenLink = open_link,
-) -> tuple[HostName, ...]:
-    """Query each host for its name as soon as the scan finds the host. Return the names.
+) -> dict[str, str]:
+    """Query each host for its name as soon as the scan finds the host.
+
+    Returns the names by address.
 
     Each host is queried only on its own link. Its own answer is preferred to names that other hosts
     give for its address. A host that does not answer is queried once more after a second (RFC 6762,
@@ -48,37 +49,40 @@ def query_names(
     opened = [
         link for link in (open_link(interface) for interface in interfaces) if link is not None
     ]
-    links = [link for link in opened if link.sockets]
-    names = _Names(links)
+    queries = NameQueries([link for link in opened if link.sockets])
     try:
-        if links:
-            names.query_and_listen(discoveries, deadline_s, run)
+        queries.query_and_listen(discoveries, deadline_s, run)
     finally:
         for link in opened:
             link.close()
-    return names.host_names()
+    return queries.names()
 
 
-class _Names:
-    """The addresses whose names are queried.
+class NameQueries:
+    """The addresses whose names are queried on ``links``, and the names that hosts have answered.
 
-    For each address, the number of queries and the time of the last query are stored.
+    ``_sent_at_s`` maps each address to the times of its queries. ``_addresses`` maps the reverse
+    name of an address to the address. ``_own_names`` are the names that hosts gave for their own
+    addresses. ``parsed_counts`` counts the packets of each host that were parsed.
     """
 
     def __init__(self, links: Sequence[LinkSockets]) -> None:
         self._links = links
-        self._answers = NameAnswers()
         self._processed_count = 0
-        self._tries: dict[str, int] = {}
-        self._sent_at_s: dict[str, float] = {}
+        self._sent_at_s: dict[str, list[float]] = {}
+        self._addresses: dict[str, str] = {}
+        self._own_names: dict[str, str] = {}
+        self._names_from_others: dict[str, str] = {}
+        self.parsed_counts: Counter[str] = Counter()
 
     def query_and_listen(self, discoveries: Discoveries, deadline_s: float, run: Run) -> None:
+        """Query the hosts until the scan has ended. Without links, returns at once."""
         next_s = 0.0
         with selectors.DefaultSelector() as selector:
             for link in self._links:
                 for socket in link.sockets:
                     selector.register(socket, selectors.EVENT_READ, link)
-            while not run.cancelled and (now := time.monotonic()) < deadline_s:
+            while self._links and not run.cancelled and (now := time.monotonic()) < deadline_s:
                 # Read `is_complete` before `hosts()`. In the other order, a host that is added
                 # in between could be missed.
                 is_complete = discoveries.is_complete
@@ -88,88 +92,20 @@ class _Names:
                 if is_complete and not self._is_waiting(now):
                     return
                 for key, _ in selector.select(_TURN_S):
-                    _drain(key, self._answers)
+                    self._drain(key)
 
-    def host_names(self) -> tuple[HostName, ...]:
-        names = ((a, self._answers.name(reverse)) for reverse, a in self._answers.addresses.items())
-        return tuple(HostName(address, name) for address, name in names if name)
+    def names(self) -> dict[str, str]:
+        """Return the names by address."""
+        own, others = self._own_names, self._names_from_others
+        names = ((a, own.get(a) or others.get(a)) for a in self._sent_at_s)
+        return {address: name for address, name in names if name}
 
-    def _add_addresses(self, addresses: Sequence[str]) -> None:
-        for address in addresses[self._processed_count : ADDRESSES_MAX]:
-            self._processed_count += 1
-            if any(link.is_neighbour((address, 0, 0, link.index)) for link in self._links):
-                self._tries[self._answers.add_address(address)] = 0
+    def add_address(self, address: str) -> None:
+        """Query an address, and accept names for it from now on."""
+        self._sent_at_s[address] = []
+        self._addresses[ipaddress.ip_address(address).reverse_pointer] = address
 
-    def _is_waiting(self, now: float) -> bool:
-        """Return whether any host was not queried yet, or still has time to answer."""
-        return any(
-            not tries or now < self._sent_at_s[name] + LAST_WAIT_S
-            for name, tries in self._tries.items()
-            if name not in self._answers.names
-        )
-
-    def _query(self, now: float, rounds: int) -> bool:
-        """Query the hosts whose next query is due, each at most ``rounds`` times.
-
-        Returns whether there were any.
-        """
-        due = [
-            name
-            for name, tries in self._tries.items()
-            if name not in self._answers.names
-            and (not tries or (tries < rounds and now >= self._sent_at_s[name] + ROUND_INTERVAL_S))
-        ]
-        for name in due:
-            self._tries[name] += 1
-            self._sent_at_s[name] = now
-        for link in self._links:
-            questions = (
-                Question(tuple(name.split(".")), "PTR")
-                for name in due
-                if link.is_neighbour((self._answers.addresses[name], 0, 0, link.index))
-            )
-            link.send(question_packets(questions))
-        return bool(due)
-
-
-def _drain(key: selectors.SelectorKey, answers: "NameAnswers") -> None:
-    for _ in range(_DRAIN_MAX):
-        received = key.data.receive(key.fileobj)
-        if received is None:
-            return
-        answers.add(*received)
-
-
-class NameAnswers:
-    """The names that hosts have answered so far.
-
-    ``names`` maps the reverse name of an address to the name that the host itself gave.
-    ``addresses`` maps the reverse name to the address.
-    """
-
-    def __init__(self) -> None:
-        self.names: dict[str, str] = {}
-        self.addresses: dict[str, str] = {}
-        self._names_from_others: dict[str, str] = {}
-        self._reverse: dict[str, str] = {}
-        self._parsed_counts: Counter[str] = Counter()
-
-    def add_address(self, address: str) -> str:
-        """Accept names for an address from now on. Returns the address's reverse name."""
-        reverse = ipaddress.ip_address(address).reverse_pointer
-        self.addresses[reverse] = address
-        self._reverse[address] = reverse
-        return reverse
-
-    @property
-    def parsed_count(self) -> int:
-        """The number of packets that were parsed."""
-        return self._parsed_counts.total()
-
-    def name(self, reverse: str) -> str | None:
-        return self.names.get(reverse) or self._names_from_others.get(reverse)
-
-    def add(self, source: str, packet: bytes) -> None:
+    def add_answer(self, source: str, packet: bytes) -> None:
         """Parse a packet and store the names in it.
 
         The packet is ignored if it may be from another link (``source`` is ""), if it has no
@@ -177,13 +113,54 @@ class NameAnswers:
         """
         if not source or _REVERSE_DOMAIN not in packet.lower():
             return
-        reverse_name = self._reverse.get(source)
-        sender = source if reverse_name else ""  # hosts that were not queried share one limit
-        if reverse_name in self.names or self._parsed_counts[sender] >= PARSED_PER_HOST_MAX:
+        # Hosts that were not queried share one limit.
+        sender = source if source in self._sent_at_s else ""
+        if sender in self._own_names or self.parsed_counts[sender] >= PARSED_PER_HOST_MAX:
             return
-        self._parsed_counts[sender] += 1
+        self.parsed_counts[sender] += 1
         for record in parse_response(packet):
-            name = record.name.lower()
-            if isinstance(record, PointerRecord) and name in self.addresses:
-                names = self.names if name == reverse_name else self._names_from_others
-                names.setdefault(name, clean_text(record.target, NAME_MAX))
+            address = self._addresses.get(record.name.lower())
+            if isinstance(record, PointerRecord) and address:
+                names = self._own_names if address == source else self._names_from_others
+                names.setdefault(address, clean_text(record.target, NAME_MAX))
+
+    def _add_addresses(self, addresses: Sequence[str]) -> None:
+        for address in addresses[self._processed_count : ADDRESSES_MAX]:
+            self._processed_count += 1
+            if any(link.is_neighbour((address, 0, 0, link.index)) for link in self._links):
+                self.add_address(address)
+
+    def _unnamed(self) -> dict[str, list[float]]:
+        return {a: sent for a, sent in self._sent_at_s.items() if a not in self._own_names}
+
+    def _is_waiting(self, now: float) -> bool:
+        """Return whether any host was not queried yet, or still has time to answer."""
+        unnamed = self._unnamed().values()
+        return any(not sent_at_s or now < sent_at_s[-1] + LAST_WAIT_S for sent_at_s in unnamed)
+
+    def _query(self, now: float, rounds: int) -> bool:
+        """Query the hosts whose next query is due, each at most ``rounds`` times.
+
+        Returns whether there were any.
+        """
+        due = [
+            address
+            for address, sent_at_s in self._unnamed().items()
+            if not sent_at_s
+            or (len(sent_at_s) < rounds and now >= sent_at_s[-1] + ROUND_INTERVAL_S)
+        ]
+        for address in due:
+            self._sent_at_s[address].append(now)
+        for link in self._links:
+            near = (a for a in due if link.is_neighbour((a, 0, 0, link.index)))
+            reverse_names = (ipaddress.ip_address(a).reverse_pointer for a in near)
+            questions = (Question(tuple(name.split(".")), "PTR") for name in reverse_names)
+            link.send(question_packets(questions))
+        return bool(due)
+
+    def _drain(self, key: selectors.SelectorKey) -> None:
+        for _ in range(_DRAIN_MAX):
+            received = key.data.receive(key.fileobj)
+            if received is None:
+                return
+            self.add_answer(*received)

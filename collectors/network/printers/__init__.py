@@ -9,9 +9,12 @@ from collectors.network.observations import KnownPrinters
 from collectors.network.printers.configured import configured_printer
 from collectors.network.printers.cups import read_cups_printers
 from collectors.network.printers.host_names import resolve_hosts, with_literal_addresses
-from collectors.network.printers.presence import with_serial, with_usb
-from collectors.network.printers.serial_ports import is_port_present, read_serial_printers
-from collectors.network.printers.usb import read_usb_printers
+from collectors.network.printers.serial_ports import (
+    is_port_present,
+    read_serial_printers,
+    with_serial,
+)
+from collectors.network.printers.usb import read_usb_printers, with_usb
 from collectors.network.printers.windows import read_windows_printers
 
 __all__ = ["read_known_printers", "resolve_hosts"]

@@ -1,25 +1,43 @@
-"""Reads the printers of a Windows machine from the spooler, and their ports from the registry."""
+"""Reads the printers of a Windows machine from the spooler, and their ports from the registry.
+
+The key of a Standard TCP/IP port contains its host. The key of a WSD port contains only the
+printer's UUID. The address at which Windows last found that printer is in the key of the printer
+below ``Enum``.
+"""
 
 import ipaddress
 import re
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from collectors.contract import Failure
+from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.device_uri import parse_device_uri
-from collectors.network.printers.windows_registry import (
-    RAW_PORT,
-    SERIAL_PORTS,
-    Registry,
-    find_print_port,
-    read_key,
-)
 from collectors.shared.addresses import join_host_port, split_host_port
 from collectors.shared.host.spooler_windows import Spooler, SpoolerPrinter, read_spooler
 from collectors.shared.text import clean_text
 
 PRINTERS_MAX = 512
 STEP = "printers: Windows spooler"
+
+MONITORS = r"SYSTEM\CurrentControlSet\Control\Print\Monitors"
+TCP_PORTS = MONITORS + r"\Standard TCP/IP Port\Ports"
+WSD_PORTS = MONITORS + r"\WSD Port\Ports"
+WSD_DEVICES = r"SYSTEM\CurrentControlSet\Enum\SWD\DAFWSDProvider"
+SERIAL_PORTS = r"HARDWARE\DEVICEMAP\SERIALCOMM"
+
+_LPR = 2  # Protocol: 1 is RAW, 2 is LPR
+_LPD_PORT = 515
+RAW_PORT = 9100
+_URL_HOST = re.compile(r"https?://(?:\[(?P<v6>[0-9A-Fa-f:.]+)[^\]]*\]|(?P<host>[^:/\s]+))")
+_VALUES_MAX = 256
+
+RegistryValue = str | int | None
+Registry = Callable[[str], Mapping[str, RegistryValue] | None]
+"""Returns the strings and numbers of a key of HKEY_LOCAL_MACHINE. Returns None if the key does not
+exist, or this user must not read it."""
 
 _WORK_OFFLINE = 0x400  # PRINTER_ATTRIBUTE_WORK_OFFLINE
 _STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-reasons
@@ -54,6 +72,22 @@ _NO_USB = re.compile(r"(?i)\b(?:COM\d*|LPT\d*|serial|parallel)\b")
 _SERIAL = re.compile(r"(?i)^(?:COM|LPT)(\d+):?$")
 _IP_PORT = re.compile(r"^(?:IP_)?([\d.]+(?::\d+)?)(?:_\d+)?$")
 _URL = re.compile(r"(?i)(?:https?|ipps?)://")
+
+
+def read_key(path: str) -> Mapping[str, RegistryValue] | None:
+    """Read a key of this machine's registry; None on other systems."""
+    if sys.platform == "win32":
+        import winreg
+
+        try:
+            with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
+                count = min(winreg.QueryInfoKey(key)[1], _VALUES_MAX)
+                entries = [winreg.EnumValue(key, index) for index in range(count)]
+        except OSError:
+            return None
+        return {name: data for name, data, _ in entries if isinstance(data, str | int)}
+    else:  # noqa: RET505 - type checkers need this form of a check of the platform
+        return None
 
 
 def read_windows_printers(
@@ -124,23 +158,41 @@ def _shared_printer(printer: KnownPrinter, share: str) -> KnownPrinter:
 
 
 def _with_network_port(printer: KnownPrinter, port_name: str, registry: Registry) -> KnownPrinter:
-    port = find_print_port(registry, port_name)
-    if port is not None:
-        return replace(
-            printer,
-            host=port.host,
-            port=port.port,
-            queue=port.queue,
-            uuid=port.uuid,
-            is_on_wsd_port=port.is_wsd,
-            address=join_host_port(port.host, port.port) if port.host else None,
-        )
+    # The name of a printer that another machine shares is not the name of a key.
+    is_key = "\\" not in port_name
+    if is_key and (tcp := registry(rf"{TCP_PORTS}\{port_name}")) is not None:
+        return _with_tcp_port(printer, tcp)
+    if is_key and (wsd := registry(rf"{WSD_PORTS}\{port_name}")) is not None:
+        return _with_wsd_port(printer, registry, _text(wsd, "Printer UUID"))
     if _URL.match(port_name):
         return _internet_printer(printer, port_name)
     host, number = _literal_address(port_name)
     if host is None:
         return replace(printer, address=clean_text(port_name))
     return replace(printer, host=host, port=number, address=f"{host}:{number}")
+
+
+def _with_tcp_port(printer: KnownPrinter, values: Mapping[str, RegistryValue]) -> KnownPrinter:
+    host = _text(values, "HostName") or _text(values, "IPAddress")
+    is_lpr, number = values.get("Protocol") == _LPR, values.get("PortNumber")
+    port = _LPD_PORT if is_lpr else RAW_PORT
+    if isinstance(number, int) and number > 0 and not is_lpr:
+        port = number
+    queue = _text(values, "Queue") if is_lpr else None
+    address = join_host_port(host, port) if host else None
+    return replace(printer, host=host, port=port, queue=queue, address=address)
+
+
+def _with_wsd_port(printer: KnownPrinter, registry: Registry, text: str | None) -> KnownPrinter:
+    uuid = normal_uuid(text)
+    host = None
+    for key in (text, f"urn:uuid:{uuid}", f"uuid:{uuid}"):
+        device = registry(rf"{WSD_DEVICES}\{key}") if key and "\\" not in key else None
+        if device is not None:
+            host = url_host(_text(device, "LocationInformation"))
+            break
+    address = join_host_port(host, None) if host else None
+    return replace(printer, host=host, uuid=uuid, is_on_wsd_port=True, address=address)
 
 
 def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
@@ -172,3 +224,14 @@ def _reasons(entry: SpoolerPrinter) -> tuple[str, ...]:
     if entry.attributes & _WORK_OFFLINE:
         reasons.append("offline-report")
     return tuple(dict.fromkeys(reasons))
+
+
+def url_host(url: str | None) -> str | None:
+    """Return the host of a WSD address such as ``http://192.168.1.61:80/WebServices/Device``."""
+    match = _URL_HOST.match(url or "")
+    return (match["v6"] or match["host"]) if match else None
+
+
+def _text(values: Mapping[str, RegistryValue], name: str) -> str | None:
+    value = values.get(name)
+    return (clean_text(value) or None) if isinstance(value, str) else None

@@ -17,7 +17,7 @@ from collectors.contract import Failure, Interface, Run
 from collectors.network.discoveries import Discoveries, OpenPort
 from collectors.network.mdns.names import ADDRESSES_MAX as NAMES_MAX
 from collectors.network.mdns.names import query_names
-from collectors.network.observations import Enrichment, Evidence, HostName
+from collectors.network.observations import Enrichment, Evidence
 from collectors.network.questions.ipp import query_ipp
 from collectors.network.questions.web import query_web
 from collectors.shared.addresses import PRINT_PORTS
@@ -99,7 +99,7 @@ class _Querier:
 
     async def query_all(
         self, discoveries: Discoveries, interfaces: Sequence[Interface]
-    ) -> tuple[HostName, ...]:
+    ) -> dict[str, str]:
         """Query all hosts and ports until the discoveries are complete. Returns the host names."""
         names = asyncio.create_task(
             asyncio.to_thread(query_names, interfaces, discoveries, self._deadline_s, self._run)

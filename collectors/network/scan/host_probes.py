@@ -52,7 +52,6 @@ class _Probe:
     """
 
     port: int
-    tries: int
     sockets: int
     tried_at: float
     due: float
@@ -280,15 +279,14 @@ class HostProbes:
         return 1 if self._print_ports and not self._is_print_port_in_flight() else 0
 
     def _start(self, port: int, now: float) -> Step:
-        tries = self._tries.get(port, 0) + 1
-        self._tries[port] = tries
+        self._tries[port] = self._tries.get(port, 0) + 1
         self._next_print_s[port] = now + PRINT_GAP_S
-        self._in_flight[port] = _Probe(port, tries, 1, now, now + self._wait_s())
+        self._in_flight[port] = _Probe(port, 1, now, now + self._wait_s())
         return Step(port, "connect")
 
     def _time_out(self, probe: _Probe, now: float) -> Step:
         tries_max = 1 if self._is_mute or self.abandon_when_silent else self._tries_max
-        if probe.tries >= tries_max:
+        if self._tries[probe.port] >= tries_max:
             return self._give_up(probe)
         if probe.port in PRINT_PORTS:
             # The other print ports are tried before the second try of this port, so that they do
@@ -296,8 +294,7 @@ class HostProbes:
             del self._in_flight[probe.port]
             self._print_ports.append(probe.port)
             return Step(probe.port, "drop")
-        probe.tries += 1
-        self._tries[probe.port] = probe.tries
+        self._tries[probe.port] += 1
         probe.tried_at, probe.due = now, now + self._wait_s()
         if self.sockets + self._reserved_connections() < IN_FLIGHT_MAX:
             probe.sockets += 1

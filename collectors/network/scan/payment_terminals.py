@@ -5,12 +5,12 @@ the scan connects to an address on this machine's links, it resolves the address
 """
 
 import ipaddress
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collectors.contract import Run
 from collectors.network.matching.identity import mac_in_address
-from collectors.network.scan.targets import Target
+from collectors.network.scan.targets import Target, Way
 from collectors.shared.addresses import network_of
 from collectors.shared.arp.resolver import resolve_addresses
 from collectors.shared.host.local_network import LocalInterface
@@ -32,33 +32,23 @@ def protect_terminals(
     ``interfaces`` is resolved before the scan connects to it. An IPv6 target is left out if its MAC
     is that of a terminal. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
     """
-    return tuple(_protect_terminals(targets, terminals, interfaces, own, macs))
-
-
-def _protect_terminals(
-    targets: Sequence[Target],
-    terminals: PaymentTerminals,
-    interfaces: Sequence[LocalInterface],
-    own: Collection[str],
-    macs: Mapping[str, str],
-) -> Iterator[Target]:
+    protected: list[Target] = []
     for target in targets:
         address = target.address
-        if address in own:
-            yield target
-        elif address in terminals.addresses:
+        if address in terminals.addresses and address not in own:
             if target.way == "arp":
-                yield replace(target, ports=())
-        elif not terminals.macs:
-            yield target
+                protected.append(replace(target, ports=()))
+        elif not terminals.macs or address in own:
+            protected.append(target)
         elif ":" in address:
             if not {mac_in_address(address), macs.get(address)} & terminals.macs:
-                yield target
+                protected.append(target)
         elif target.way != "arp" and (link := _link_of(address, interfaces)):
-            name = link.interface.name
-            yield replace(target, way="arp" if link.has_arp else "routed", interface_name=name)
+            way: Way = "arp" if link.has_arp else "routed"
+            protected.append(replace(target, way=way, interface_name=link.interface.name))
         else:
-            yield target
+            protected.append(target)
+    return tuple(protected)
 
 
 @dataclass(frozen=True, slots=True)

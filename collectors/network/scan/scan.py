@@ -131,9 +131,7 @@ def merge(first: ScanResult, second: ScanResult, tried: Sequence[Target] = ()) -
     if second.state.state == "succeeded":
         for target in tried:
             if host := hosts.get(target.address):
-                silent = replace(
-                    host, open_ports=(), refused_ports=(), silent_ports=target.ports or ()
-                )
+                silent = ScannedHost(target.address, silent_ports=target.ports or ())
                 hosts[target.address] = _join(host, silent)
     for host in second.hosts:
         hosts[host.address] = _join(hosts[host.address], host) if host.address in hosts else host

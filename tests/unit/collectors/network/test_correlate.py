@@ -4,7 +4,6 @@ from collectors.network.matching.reasons import join_names, state_words
 from collectors.network.mdns.description import txt_model
 from collectors.network.observations import (
     Evidence,
-    HostName,
     MdnsService,
 )
 from collectors.network.scan.scan import ScannedHost
@@ -28,7 +27,7 @@ def test_facts_of_all_sources_are_joined_by_address():
         ],
         services=[service(uuid=UUID.upper(), rp="/ipp/print/", ty="Brother HL")],
         evidence=[Evidence("10.0.0.9", 631, make_model="Brother HL", serial="S1", state="idle")],
-        hostnames=[HostName("10.0.0.9", "brn.local")],
+        hostnames={"10.0.0.9": "brn.local"},
     )
     (observation,) = observed.ports.values()
     assert (observation.contact, observation.is_announced, observation.state) == (

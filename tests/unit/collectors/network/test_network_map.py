@@ -16,7 +16,6 @@ from collectors.network.network_map import (
 )
 from collectors.network.observations import (
     Evidence,
-    HostName,
     MdnsService,
     PrinterMatches,
 )
@@ -120,7 +119,7 @@ def test_labels_fall_back_to_the_service_of_the_port() -> None:
 
 def test_a_name_from_a_reverse_query_is_used_if_no_name_is_announced() -> None:
     scanned = (ScannedHost("10.0.0.9", open_ports=(80,)),)
-    names = (HostName("10.0.0.9", "till.local"), HostName("10.0.0.99", "nobody.local"))
+    names = {"10.0.0.9": "till.local", "10.0.0.99": "nobody.local"}
     (host,) = assemble_hosts(correlate(scanned=scanned, hostnames=names))
     assert host.hostname == "till.local"
 
@@ -220,7 +219,7 @@ def test_a_name_that_a_host_reports_for_itself_is_preferred() -> None:
     hearsay = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.9",), 80, is_hearsay=True)
     (host,) = assemble_hosts(correlate(services=(hearsay, PRINTER)))
     assert host.hostname == "kitchen.local"
-    names = (HostName("10.0.0.9", "till.local"),)
+    names = {"10.0.0.9": "till.local"}
     (host,) = assemble_hosts(correlate(services=(hearsay,), hostnames=names))
     assert host.hostname == "till.local"
     (host,) = assemble_hosts(correlate(services=(hearsay,)))

@@ -7,7 +7,6 @@ from collectors.network.collected_facts import CollectedFacts
 from collectors.network.discoveries import Queues
 from collectors.network.observations import (
     Enrichment,
-    HostName,
     KnownPrinter,
     MdnsResult,
     MdnsService,
@@ -60,7 +59,5 @@ def test_configured_queues_are_queried() -> None:
 
 def test_a_queried_name_is_ignored_if_the_host_announced_a_name() -> None:
     facts = _collected(_service("_http._tcp", 80))
-    facts.enrichment = Enrichment(
-        hostnames=(HostName("192.0.2.7", "other.local"), HostName("192.0.2.8", "till.local"))
-    )
-    assert answers_in(facts).hostnames == (HostName("192.0.2.8", "till.local"),)
+    facts.enrichment = Enrichment(hostnames={"192.0.2.7": "other.local", "192.0.2.8": "till.local"})
+    assert answers_in(facts).hostnames == {"192.0.2.8": "till.local"}

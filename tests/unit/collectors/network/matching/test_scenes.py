@@ -12,8 +12,7 @@ from collectors.network.matching.match import match
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService
 from collectors.network.printers.cups import queue_printer
 from collectors.network.printers.host_names import with_literal_addresses
-from collectors.network.printers.presence import with_usb
-from collectors.network.printers.usb import UsbPrinter
+from collectors.network.printers.usb import UsbPrinter, with_usb
 from collectors.network.scan.scan import ScannedHost
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 

@@ -11,13 +11,12 @@ from collectors.contract import ConfiguredPrinter
 from collectors.network.observations import KnownPrinter
 from collectors.network.printers.configured import configured_printer
 from collectors.network.printers.host_names import resolve_hosts, with_literal_addresses
-from collectors.network.printers.presence import with_serial, with_usb
 from collectors.network.printers.serial_ports import (
-    SerialPrinter,
     is_port_present,
     read_serial_printers,
+    with_serial,
 )
-from collectors.network.printers.usb import UsbPrinter, read_usb_printers
+from collectors.network.printers.usb import UsbPrinter, read_usb_printers, with_usb
 
 EPSON = UsbPrinter("1-1.2", "EPSON", "TM-T20II", "J5XX", "04b8", "0e15", "/dev/usb/lp0")
 QUEUE = KnownPrinter(id="cups:till", name="till", transport="usb", source="cups")
@@ -117,14 +116,17 @@ def test_serial_ports_of_receipt_printers_are_recognised(tmp_path: Path):
         (device / "idVendor").write_text(vendor)
         (device / "manufacturer").write_text("Maker")
         (device / "product").write_text(product)
+        (device / "serial").write_text("S1")
         entry = tmp_path / "class/tty" / name
         entry.mkdir(parents=True)
         (entry / "device").symlink_to(port)
     (tmp_path / "class/tty/ttyS0").mkdir()
-    assert read_serial_printers(tmp_path) == (
-        SerialPrinter("/dev/ttyACM2", "Maker POS Receipt Printer"),
-        SerialPrinter("/dev/ttyUSB0", "Maker TM-T20II"),
-    )
+    printers = read_serial_printers(tmp_path)
+    assert [(printer.id, printer.name, printer.serial) for printer in printers] == [
+        ("serial:/dev/ttyACM2", "Maker POS Receipt Printer", "S1"),
+        ("serial:/dev/ttyUSB0", "Maker TM-T20II", "S1"),
+    ]
+    assert [printer.address for printer in printers] == ["/dev/ttyACM2", "/dev/ttyUSB0"]
     assert read_serial_printers(tmp_path / "none") == ()
 
 
@@ -136,8 +138,11 @@ def test_serial_printers_are_present_if_their_port_exists(tmp_path: Path):
         configured_printer(ConfiguredPrinter("b", "B", "serial", "/dev/ttyS9")),
         configured_printer(ConfiguredPrinter("c", "C", "serial", "COM3")),
     ]
-    ports = [SerialPrinter("/dev/ttyS0", "Known"), SerialPrinter("/dev/ttyUSB0", "New", "S1")]
-    printers = with_serial(entries, ports, lambda path: is_port_present(path, tmp_path))
+    used = KnownPrinter("serial:/dev/ttyS0", "Known", "serial", "serial", "/dev/ttyS0")
+    new = KnownPrinter(
+        "serial:/dev/ttyUSB0", "New", "serial", "serial", "/dev/ttyUSB0", serial="S1", present=True
+    )
+    printers = with_serial(entries, [used, new], lambda path: is_port_present(path, tmp_path))
     assert [printer.present for printer in printers] == [True, False, None, True]
     assert printers[1].presence_reason == "serial port /dev/ttyS9 does not exist"
     assert (printers[3].id, printers[3].serial) == ("serial:/dev/ttyUSB0", "S1")

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from collectors.network.printers.windows import read_windows_printers
-from collectors.network.printers.windows_registry import (
+from collectors.network.printers.windows import (
     SERIAL_PORTS,
     TCP_PORTS,
     WSD_DEVICES,
     WSD_PORTS,
     RegistryValue,
     read_key,
+    read_windows_printers,
     url_host,
 )
 from collectors.shared.host.spooler_windows import (

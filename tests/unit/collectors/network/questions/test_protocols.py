@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
 from collectors.network.discoveries import Discoveries, OpenPort, Queues
-from collectors.network.mdns.names import PARSED_PER_HOST_MAX, NameAnswers, query_names
-from collectors.network.observations import Evidence, HostName
+from collectors.network.mdns.names import PARSED_PER_HOST_MAX, NameQueries, query_names
+from collectors.network.observations import Evidence
 from collectors.network.questions.ipp import parse_attributes, parse_device_id, query_ipp
 from collectors.network.questions.page_title import parse_title
 from collectors.network.questions.web import query_web
@@ -300,13 +300,13 @@ def test_names_of_hosts_on_a_link_of_this_machine_are_queried():
             FakeRun(),
             open_link=open_link_to(responder),
         )
-        assert names == (HostName("127.0.0.9", "till.local"),)
+        assert names == {"127.0.0.9": "till.local"}
         # Addresses that are not on a link of this machine are never queried.
         question_count = len(responder.questions)
         far = discoveries_of("10.0.0.9")
         soon = time.monotonic() + 5
         far_names = query_names([lan], far, soon, FakeRun(), open_link=open_link_to(responder))
-        assert (far_names, len(responder.questions)) == ((), question_count)
+        assert (far_names, len(responder.questions)) == ({}, question_count)
 
 
 def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
@@ -329,7 +329,7 @@ def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
         assert not wait([future], timeout=0.2).done
         discoveries.is_complete = True
         assert wait([future], timeout=60).done
-        assert future.result() == (HostName("127.0.0.9", "till.local"),)
+        assert future.result() == {"127.0.0.9": "till.local"}
 
 
 def test_after_the_scan_a_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
@@ -383,17 +383,17 @@ def test_the_name_that_a_host_gives_itself_is_preferred():
     def ptr_answer(label: str) -> bytes:
         return response(record(name(*reverse.split(".")), PTR, name(label, "local")))
 
-    answers = NameAnswers()
-    assert answers.add_address("127.0.0.9") == reverse
+    queries = NameQueries(())
+    queries.add_address("127.0.0.9")
     for number in range(1000):
-        answers.add("127.0.0.66", ptr_answer(f"lie-{number}"))
-    assert answers.name(reverse) == "lie-0.local"
-    assert answers.parsed_count <= 2 * PARSED_PER_HOST_MAX
-    answers.add("", ptr_answer("from-beyond-the-link"))
-    answers.add("127.0.0.9", b"noise")
-    answers.add("127.0.0.9", ptr_answer("till"))
-    answers.add("127.0.0.9", ptr_answer("later"))
-    assert answers.name(reverse) == "till.local"
+        queries.add_answer("127.0.0.66", ptr_answer(f"lie-{number}"))
+    assert queries.names() == {"127.0.0.9": "lie-0.local"}
+    assert queries.parsed_counts.total() <= 2 * PARSED_PER_HOST_MAX
+    queries.add_answer("", ptr_answer("from-beyond-the-link"))
+    queries.add_answer("127.0.0.9", b"noise")
+    queries.add_answer("127.0.0.9", ptr_answer("till"))
+    queries.add_answer("127.0.0.9", ptr_answer("later"))
+    assert queries.names() == {"127.0.0.9": "till.local"}
 
 
 async def test_the_first_query_reuses_the_connection_of_the_scan():

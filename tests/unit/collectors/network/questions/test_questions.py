@@ -171,7 +171,7 @@ def test_without_an_interface_no_name_is_queried():
     discoveries.add_host("127.0.0.9")
     discoveries.is_complete = True
     enrichment = enrich(discoveries, (), deadline(), FakeRun())
-    assert enrichment.hostnames == ()
+    assert enrichment.hostnames == {}
 
 
 def test_port_is_queried_as_soon_as_it_is_discovered():
