@@ -26,7 +26,7 @@ from agent.presentation.findings.rule import Finding
 from agent.rules.reports.application import application_report
 from agent.rules.reports.context import ReportContext
 from agent.rules.reports.network import network_report
-from collectors.application import collector, registry, runner
+from collectors.application import collector, registry
 from collectors.application.kiosk import kiosk, page_state
 from collectors.application.linux import operating_system
 from collectors.application.linux.network import dhcp as linux_dhcp
@@ -199,7 +199,7 @@ def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[F
     fake_programs(machine, patch)
     fake_libraries(machine, patch)
     fake_connections(machine, patch)
-    patch.setattr(runner, "in_background", at_once)
+    patch.setattr(collector, "in_background", at_once)
     context = ReportContext(REPORT_ID, FINISHED_AT, identity(), environment())
     snapshot = collector.take_snapshot(sources_of(machine, root), 3600, RecordingRun())
     snapshot = replace(snapshot, started_at=STARTED_AT)
