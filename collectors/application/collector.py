@@ -15,7 +15,7 @@ from functools import partial
 
 from collectors.application.deadline import Deadline
 from collectors.application.registry import sources_before_confinement
-from collectors.application.source import Reading, Source, all_absent, status_of
+from collectors.application.source import Reading, Source, status_of
 from collectors.contract import ApplicationFacts, ApplicationJob, Failure, FieldStatus, Run
 from collectors.shared.background import in_background
 
@@ -92,7 +92,7 @@ def _reading(source: Source[[]], outcome: Outcome | None) -> Reading:
     status, reason = _why_missing(outcome)
     present = {field.key for field in reading.fields}
     missing = (key for key in source.keys if key not in present)
-    absences = all_absent(missing, source.origin, status, reason)
+    absences = source.origin.all_absent(missing, status, reason)
     return replace(reading, fields=(*reading.fields, *absences))
 
 

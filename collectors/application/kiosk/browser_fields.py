@@ -9,7 +9,7 @@ from typing import Final
 
 from collectors.application.foreign_json import load_object
 from collectors.application.kiosk.expression import BROWSER, Value
-from collectors.application.source import Fields, absent, failed, unsupported
+from collectors.application.source import Fields, Origin
 from collectors.contract import Field, FieldStatus
 from collectors.shared.text import clean_text
 
@@ -47,35 +47,35 @@ def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:
     answers = load_object(text, "the page")
     is_secure = answers.get("browser.secureContext") != {"value": False}
     return tuple(
-        _field(key, value.source, answers.get(key), is_secure=is_secure)
+        _field(key, Origin(value.source), answers.get(key), is_secure=is_secure)
         for key, value in values.items()
     )
 
 
-def _field(key: str, source: str, entry: object, *, is_secure: bool) -> Field:
+def _field(key: str, origin: Origin, entry: object, *, is_secure: bool) -> Field:
     if not isinstance(entry, dict):
-        return failed(key, source, "the page did not report it")
+        return origin.absent(key, "collection-failed", "the page did not report it")
     if "error" in entry:
         name = clean_text(str(entry["error"]), 64)
         status, reason = _ERRORS.get(name, ("collection-failed", f"the browser reported {name}"))
-        return absent(key, source, status, reason)
+        return origin.absent(key, status, reason)
     value = entry.get("value")
     if value is None:
         condition = "on this system" if is_secure else "to a page without https"
-        return unsupported(key, source, f"the browser does not offer {source} {condition}")
-    return _value(key, source, value)
+        return origin.unsupported(key, f"the browser does not offer {origin.name} {condition}")
+    return _value(key, origin, value)
 
 
-def _value(key: str, source: str, value: object) -> Field:
+def _value(key: str, origin: Origin, value: object) -> Field:
     if isinstance(value, str):
-        return Field(key, source, "available", _bounded(value))
+        return Field(key, origin.name, "available", _bounded(value))
     if isinstance(value, bool):
-        return Field(key, source, "available", value)
+        return Field(key, origin.name, "available", value)
     if isinstance(value, int | float) and math.isfinite(value) and abs(value) <= INTEGER_MAX:
-        return Field(key, source, "available", value)
+        return Field(key, origin.name, "available", value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return Field(key, source, "available", tuple(map(_bounded, value[:LIST_MAX])))
-    return failed(key, source, "the page returned a value of an unknown type")
+        return Field(key, origin.name, "available", tuple(map(_bounded, value[:LIST_MAX])))
+    return origin.absent(key, "collection-failed", "the page returned a value of an unknown type")
 
 
 def _bounded(text: str) -> str:

@@ -9,17 +9,17 @@ from typing import Final
 
 from collectors.application.kiosk.browser_fields import parse_values
 from collectors.application.kiosk.expression import STATE
-from collectors.application.source import Reading, absent, available
+from collectors.application.source import Fields, Origin, Reading
 from collectors.contract import Field, FieldStatus
 
-_SOURCES: Final[Mapping[str, str]] = {
-    "kiosk.crashed": "Inspector.targetCrashed",
-    "kiosk.responding": "Runtime.evaluate",
-    "kiosk.errorPage": "Page.getFrameTree",
-    **{key: value.source for key, value in STATE.items()},
+_ORIGINS: Final[Mapping[str, Origin]] = {
+    "kiosk.crashed": Origin("Inspector.targetCrashed"),
+    "kiosk.responding": Origin("Runtime.evaluate"),
+    "kiosk.errorPage": Origin("Page.getFrameTree"),
+    **{key: Origin(value.source) for key, value in STATE.items()},
 }
 
-PAGE_KEYS: Final = tuple(_SOURCES)
+PAGE_KEYS: Final = tuple(_ORIGINS)
 _PERMISSIONS: Final = tuple(key for key in PAGE_KEYS if key.endswith("Permission"))
 
 
@@ -57,11 +57,11 @@ def page_reading(frame: Mapping[str, object], answer: str) -> Reading:
 
 
 def _flag(key: str, value: bool) -> Field:
-    return available(key, _SOURCES[key], value)
+    return _ORIGINS[key].available(key, value)
 
 
-def _with_missing(fields: tuple[Field, ...], status: FieldStatus, reason: str) -> Reading:
+def _with_missing(fields: Fields, status: FieldStatus, reason: str) -> Reading:
     """Return ``fields``, and an absent field for each of `PAGE_KEYS` that they do not have."""
     keys = {field.key for field in fields}
-    missing = ((key, origin) for key, origin in _SOURCES.items() if key not in keys)
-    return Reading((*fields, *(absent(key, origin, status, reason) for key, origin in missing)))
+    missing = ((key, origin) for key, origin in _ORIGINS.items() if key not in keys)
+    return Reading((*fields, *(origin.absent(key, status, reason) for key, origin in missing)))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from collectors.application.source import all_absent, available, fact, not_applicable
-from collectors.contract import Field, FieldStatus
+from collectors.application.source import Fields, Origin
+from collectors.contract import FieldStatus
 
-SOURCE: Final = "DHCP client"
+ORIGIN: Final = Origin("DHCP client")
 LEASE_KEYS: Final = (
     "interface.dhcpServer",
     "interface.dhcpLeaseObtainedAt",
@@ -42,36 +42,36 @@ class Dhcp:
     reason: str = "the system does not report it"
 
 
-def dhcp_fields(dhcp: Dhcp, addresses: Iterable[str]) -> tuple[Field, ...]:
+def dhcp_fields(dhcp: Dhcp, addresses: Iterable[str]) -> Fields:
     """Return the fields of an interface with these IPv4 and IPv6 addresses."""
     own_addresses = [ipaddress.ip_interface(text).ip for text in addresses]
     ipv4 = [address for address in own_addresses if address.version == 4]
     if not ipv4:
-        return all_absent(KEYS, SOURCE, "not-applicable", "it has no IPv4 address")
+        return ORIGIN.all_absent(KEYS, "not-applicable", "it has no IPv4 address")
     if all(address.is_loopback for address in ipv4):
-        return all_absent(KEYS, SOURCE, "not-applicable", "it is the loopback interface")
+        return ORIGIN.all_absent(KEYS, "not-applicable", "it is the loopback interface")
     if all(address.is_link_local for address in ipv4):
         return _without_lease("link-local")
     if dhcp.is_used is None:
-        return all_absent(KEYS, SOURCE, dhcp.status, dhcp.reason)
+        return ORIGIN.all_absent(KEYS, dhcp.status, dhcp.reason)
     if not dhcp.is_used:
         return _without_lease("static")
     server, obtained, expires = LEASE_KEYS
     return (
-        available(ASSIGNMENT_KEY, SOURCE, "DHCP"),
-        fact(server, SOURCE, dhcp.server, dhcp.reason, dhcp.status),
-        fact(obtained, SOURCE, _timestamp(dhcp.obtained_at), dhcp.reason, dhcp.status),
-        not_applicable(expires, SOURCE, "the lease does not expire")
+        ORIGIN.available(ASSIGNMENT_KEY, "DHCP"),
+        ORIGIN.fact(server, dhcp.server, dhcp.reason, dhcp.status),
+        ORIGIN.fact(obtained, _timestamp(dhcp.obtained_at), dhcp.reason, dhcp.status),
+        ORIGIN.not_applicable(expires, "the lease does not expire")
         if dhcp.expires_at == math.inf
-        else fact(expires, SOURCE, _timestamp(dhcp.expires_at), dhcp.reason, dhcp.status),
+        else ORIGIN.fact(expires, _timestamp(dhcp.expires_at), dhcp.reason, dhcp.status),
     )
 
 
-def _without_lease(assignment: str) -> tuple[Field, ...]:
+def _without_lease(assignment: str) -> Fields:
     reason = "no DHCP server assigned its address"
     return (
-        available(ASSIGNMENT_KEY, SOURCE, assignment),
-        *all_absent(LEASE_KEYS, SOURCE, "not-applicable", reason),
+        ORIGIN.available(ASSIGNMENT_KEY, assignment),
+        *ORIGIN.all_absent(LEASE_KEYS, "not-applicable", reason),
     )
 
 

@@ -11,12 +11,12 @@ import psutil
 from collectors.application.deadline import Deadline
 from collectors.application.readers.network.dhcp import Dhcp, dhcp_fields
 from collectors.application.readers.network.wireless import Wireless, wireless_fields
-from collectors.application.source import Reading, available, fact, left_out, source
-from collectors.contract import Field, InterfaceFields
+from collectors.application.readers.resources import PSUTIL
+from collectors.application.source import SYSTEM, Fields, Reading, left_out, source
+from collectors.contract import InterfaceFields
 from collectors.shared.host.link_stats import read_link_stats
 from collectors.shared.text import clean_text
 
-SOURCE: Final = "psutil"
 INTERFACES_MAX: Final = 64
 ADDRESSES_MAX: Final = 32
 
@@ -49,7 +49,7 @@ class Links:
 ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
 
 
-@source("interfaces", SOURCE, "network.interfaceCount")
+@source("interfaces", PSUTIL, "network.interfaceCount")
 def read_interfaces(deadline: Deadline, read_links: ReadLinks) -> Reading:
     stats = read_link_stats()
     addresses = psutil.net_if_addrs()
@@ -74,7 +74,7 @@ def read_interfaces(deadline: Deadline, read_links: ReadLinks) -> Reading:
         for name in names
     )
     return Reading(
-        fields=(available("network.interfaceCount", SOURCE, len(stats)),),
+        fields=(PSUTIL.available("network.interfaceCount", len(stats)),),
         interfaces=entries,
         limitations=(
             *left_out(len(stats), INTERFACES_MAX, "interfaces"),
@@ -83,30 +83,30 @@ def read_interfaces(deadline: Deadline, read_links: ReadLinks) -> Reading:
     )
 
 
-def _state(name: str, stats: "psutil._ntp.snicstats", links: Links) -> tuple[Field, ...]:
+def _state(name: str, stats: "psutil._ntp.snicstats", links: Links) -> Fields:
     not_reported = "the driver does not report it"
     # Drivers report 0 and 65535 for an unknown speed.
     speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
     routes = links.default_routes
     has_route = None if routes is None else name in routes
     return (
-        fact("interface.type", "system", links.types.get(name), "the system does not report it"),
-        available("interface.up", SOURCE, stats.isup),
-        fact("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
-        fact("interface.duplex", SOURCE, _DUPLEX.get(stats.duplex), not_reported),
-        fact("interface.mtu", SOURCE, stats.mtu or None, not_reported),
-        fact("interface.defaultRoute", "system", has_route, "the system does not report it"),
+        SYSTEM.fact("interface.type", links.types.get(name), "the system does not report it"),
+        PSUTIL.available("interface.up", stats.isup),
+        PSUTIL.fact("interface.speedMegabitsPerSecond", speed, not_reported),
+        PSUTIL.fact("interface.duplex", _DUPLEX.get(stats.duplex), not_reported),
+        PSUTIL.fact("interface.mtu", stats.mtu or None, not_reported),
+        SYSTEM.fact("interface.defaultRoute", has_route, "the system does not report it"),
     )
 
 
-def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]:
+def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> Fields:
     """Return the MAC address, and the IP addresses with their prefix lengths."""
     macs = [entry.address for entry in addresses if entry.family == psutil.AF_LINK]
     mac = macs[0].lower().replace("-", ":") if macs else None
     known_mac = None if mac == "00:00:00:00:00:00" else mac
     return (
-        fact("interface.macAddress", SOURCE, known_mac, "it has no MAC", "not-applicable"),
-        available("interface.addresses", SOURCE, address_texts(addresses)),
+        PSUTIL.fact("interface.macAddress", known_mac, "it has no MAC", "not-applicable"),
+        PSUTIL.available("interface.addresses", address_texts(addresses)),
     )
 
 
@@ -132,8 +132,8 @@ def with_prefix(address: str, netmask: str | None) -> str | None:
     return f"{ip}/{prefix}"
 
 
-def _counters(counters: "psutil._ntp.snetio | None") -> tuple[Field, ...]:
+def _counters(counters: "psutil._ntp.snetio | None") -> Fields:
     return tuple(
-        fact(key, SOURCE, getattr(counters, name, None), "the system does not count it")
+        PSUTIL.fact(key, getattr(counters, name, None), "the system does not count it")
         for key, name in COUNTERS
     )

@@ -18,19 +18,11 @@ import truststore
 
 from collectors.application.deadline import Deadline
 from collectors.application.readers.network.certificate import parse_certificate
-from collectors.application.source import (
-    Reading,
-    all_absent,
-    available,
-    fact,
-    not_applicable,
-    source,
-)
-from collectors.contract import Field
+from collectors.application.source import Fields, Origin, Reading, source
 from collectors.shared.addresses import is_loopback
 from collectors.shared.background import in_background
 
-SOURCE: Final = "connection to the service"
+ORIGIN: Final = Origin("connection to the service")
 TLS_KEYS: Final = (
     "network.service.tlsVersion",
     "network.service.tlsTrusted",
@@ -50,7 +42,7 @@ Handshake = tuple[str | bool, ...]
 
 @source(
     "service",
-    SOURCE,
+    ORIGIN,
     "network.service.reachable",
     "network.service.error",
     "network.service.resolveMilliseconds",
@@ -75,32 +67,32 @@ def read_service(deadline: Deadline, url: str, has_proxy: bool = False) -> Readi
         return Reading(_unreachable_fields(error))
 
 
-def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Field, ...]:
+def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) -> Fields:
     addresses, resolve_ms = timed(lambda: resolve(host, port, deadline))
     connection, connect_ms = timed(lambda: _connect(addresses, deadline))
     with connection:
         tls = (
             _tls_fields(host, addresses, connection, deadline)
             if scheme == "https"
-            else all_absent(TLS_KEYS, SOURCE, "not-applicable", "the service is called without TLS")
+            else ORIGIN.all_absent(TLS_KEYS, "not-applicable", "the service is called without TLS")
         )
     return (
-        available("network.service.reachable", SOURCE, True),
-        not_applicable("network.service.error", SOURCE, "the service can be reached"),
-        available("network.service.resolveMilliseconds", SOURCE, resolve_ms),
-        available("network.service.connectMilliseconds", SOURCE, connect_ms),
+        ORIGIN.available("network.service.reachable", True),
+        ORIGIN.not_applicable("network.service.error", "the service can be reached"),
+        ORIGIN.available("network.service.resolveMilliseconds", resolve_ms),
+        ORIGIN.available("network.service.connectMilliseconds", connect_ms),
         *tls,
     )
 
 
-def _unreachable_fields(error: OSError) -> tuple[Field, ...]:
+def _unreachable_fields(error: OSError) -> Fields:
     reason = "the service was not reached"
     return (
-        available("network.service.reachable", SOURCE, False),
-        available("network.service.error", SOURCE, _describe(error)),
-        not_applicable("network.service.resolveMilliseconds", SOURCE, reason),
-        not_applicable("network.service.connectMilliseconds", SOURCE, reason),
-        *all_absent(TLS_KEYS, SOURCE, "not-applicable", reason),
+        ORIGIN.available("network.service.reachable", False),
+        ORIGIN.available("network.service.error", _describe(error)),
+        ORIGIN.not_applicable("network.service.resolveMilliseconds", reason),
+        ORIGIN.not_applicable("network.service.connectMilliseconds", reason),
+        *ORIGIN.all_absent(TLS_KEYS, "not-applicable", reason),
     )
 
 
@@ -149,7 +141,7 @@ def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
 
 def _tls_fields(
     host: str, addresses: list[Address], connection: socket.socket, deadline: Deadline
-) -> tuple[Field, ...]:
+) -> Fields:
     """Do the TLS handshake and return its fields.
 
     If the certificate is not trusted, do a second handshake without verification, which reads the
@@ -163,9 +155,9 @@ def _tls_fields(
                 values = handshake(second, host, deadline, verify=False)
     except (OSError, ValueError) as error:
         reason = f"the TLS handshake failed: {_describe(error)}"
-        return all_absent(TLS_KEYS, SOURCE, "collection-failed", reason)
+        return ORIGIN.all_absent(TLS_KEYS, "collection-failed", reason)
     return tuple(
-        fact(key, SOURCE, value, "the handshake does not report it")
+        ORIGIN.fact(key, value, "the handshake does not report it")
         for key, value in zip(TLS_KEYS, values, strict=True)
     )
 
@@ -197,7 +189,7 @@ def handshake(
 
 
 def _not_tested(reason: str) -> Reading:
-    return Reading(all_absent(read_service.keys, SOURCE, "not-applicable", reason))
+    return Reading(ORIGIN.all_absent(read_service.keys, "not-applicable", reason))
 
 
 def _describe(error: Exception) -> str:

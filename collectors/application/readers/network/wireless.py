@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.application.source import absent, fact
-from collectors.contract import Field, FieldStatus
+from collectors.application.source import SYSTEM, Fields
+from collectors.contract import FieldStatus
 
 KEYS: Final = (
     "interface.wifiSsid",
@@ -45,9 +45,9 @@ class Wireless:
     reason: str = "the system does not report it"
 
 
-def wireless_fields(wireless: Wireless | None) -> tuple[Field, ...]:
+def wireless_fields(wireless: Wireless | None) -> Fields:
     if wireless is None:
-        return tuple(absent(key, "system", "not-applicable", "it is not Wi-Fi") for key in KEYS)
+        return tuple(SYSTEM.not_applicable(key, "it is not Wi-Fi") for key in KEYS)
     values = (
         wireless.ssid,
         wireless.signal_dbm,
@@ -57,7 +57,7 @@ def wireless_fields(wireless: Wireless | None) -> tuple[Field, ...]:
         wireless.rate_megabits,
     )
     return tuple(
-        fact(key, "system", value, wireless.reason, wireless.status)
+        SYSTEM.fact(key, value, wireless.reason, wireless.status)
         for key, value in zip(KEYS, values, strict=True)
     )
 
