@@ -11,7 +11,7 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.source import Fields, Origin, source
 from collectors.contract import Field
-from collectors.shared.sysfs import children, read_line, read_text, whole_number
+from collectors.shared.sysfs import children, read_line, read_text, text_or_empty, whole_number
 
 KERNEL: Final = Origin("kernel")
 OS_RELEASE: Final = Origin("os-release")
@@ -128,10 +128,7 @@ def time_zone(root: Path) -> str | None:
 
 def locale_name(root: Path) -> str | None:
     for path in ("etc/locale.conf", "etc/default/locale"):
-        try:
-            settings = parse_assignments(read_text(root / path))
-        except OSError:
-            continue
+        settings = parse_assignments(text_or_empty(root / path))
         if name := settings.get("LC_ALL") or settings.get("LANG"):
             return name
     return os.environ.get("LC_ALL") or os.environ.get("LANG")

@@ -10,7 +10,7 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.source import Fields, Origin, source
 from collectors.contract import Field
-from collectors.shared.sysfs import read_text
+from collectors.shared.sysfs import text_or_empty
 
 _FILES: Final = {
     "cpu.stalledFraction": "cpu",
@@ -32,9 +32,6 @@ def read_pressure(_: Deadline, root: Path) -> Fields:
 
 
 def _stalled(key: str, path: Path) -> Field:
-    try:
-        share = parse_pressure(read_text(path))
-    except OSError:
-        share = None
+    share = parse_pressure(text_or_empty(path))
     origin = Origin(f"/proc/pressure/{path.name}")
     return origin.fact(key, share, "this kernel does not measure how long tasks wait")

@@ -16,7 +16,7 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Fields, Origin, source, status_of
-from collectors.shared.sysfs import children, read_line, read_text
+from collectors.shared.sysfs import children, read_line, text_or_empty
 
 ADJTIMEX: Final = Origin("adjtimex")
 
@@ -115,7 +115,9 @@ def clock_setter(root: Path) -> str | None:
     programs = {read_line(path) for path in (root / "proc").glob("[0-9]*/comm")}
     if setters := programs & _SETTERS:
         return min(filter(None, setters))
-    if "chronyd" in programs and not any(_has_rtcsync(root / path) for path in _CHRONY_SETTINGS):
+    if "chronyd" in programs and not any(
+        _RTCSYNC.search(text_or_empty(root / path)) for path in _CHRONY_SETTINGS
+    ):
         return "chronyd"
     if (root / _OPEN_NTPD_SOCKET).exists():
         return "OpenNTPD"
@@ -124,10 +126,3 @@ def clock_setter(root: Path) -> str | None:
     devices = children(root / "sys/bus/vmbus/devices")
     is_hyper_v = any(_HYPER_V in (read_line(device / "class_id") or "") for device in devices)
     return "Hyper-V" if is_hyper_v else None
-
-
-def _has_rtcsync(path: Path) -> bool:
-    try:
-        return _RTCSYNC.search(read_text(path)) is not None
-    except OSError:
-        return False
