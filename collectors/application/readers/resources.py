@@ -89,27 +89,28 @@ def read_load(_: Deadline) -> Fields:
 @source("power", PSUTIL, *POWER_KEYS)
 def read_power(_: Deadline) -> Fields:
     """Read the battery and the power source."""
-    level_key, plugged_key, power_key = POWER_KEYS
     battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
     if battery is None:
-        reason = "this machine has no battery"
-        return (
-            PSUTIL.not_applicable(level_key, reason),
-            PSUTIL.not_applicable(plugged_key, reason),
-            PSUTIL.available(power_key, "mains"),
-        )
-    is_plugged = battery.power_plugged
-    return (
-        PSUTIL.available(level_key, round(battery.percent / 100, 3)),
-        PSUTIL.fact(plugged_key, is_plugged, "the battery does not report it"),
-        PSUTIL.fact(power_key, power_source(is_plugged), "the battery does not report it"),
+        return no_battery_fields(PSUTIL)
+    return battery_fields(PSUTIL, round(battery.percent / 100, 3), battery.power_plugged)
+
+
+def no_battery_fields(origin: Origin) -> Fields:
+    """Return the fields of `POWER_KEYS` for a machine without a battery."""
+    *battery_keys, power_key = POWER_KEYS
+    reason = "this machine has no battery"
+    absences = origin.all_absent(battery_keys, "not-applicable", reason)
+    return (*absences, origin.available(power_key, "mains"))
+
+
+def battery_fields(origin: Origin, level: float | None, is_plugged: bool | None) -> Fields:
+    """Return the fields of `POWER_KEYS`. ``level`` is the charge of the battery, from 0 to 1."""
+    power_source = {True: "mains", False: "battery", None: None}[is_plugged]
+    values = (level, is_plugged, power_source)
+    reason = "the battery does not report it"
+    return tuple(
+        origin.fact(key, value, reason) for key, value in zip(POWER_KEYS, values, strict=True)
     )
-
-
-def power_source(is_plugged: bool | None) -> str | None:
-    if is_plugged is None:
-        return None
-    return "mains" if is_plugged else "battery"
 
 
 @cache
