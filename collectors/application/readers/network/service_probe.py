@@ -8,19 +8,23 @@ probe connects a second time to read the issuer.
 import socket
 import ssl
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import wait
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import truststore
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.network.certificate import parse_certificate
 from collectors.application.source import Fields, Origin, Reading, source
 from collectors.shared.addresses import is_loopback
 from collectors.shared.background import in_background
+from collectors.shared.text import clean_text
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
 
 ORIGIN: Final = Origin("connection to the service")
 TLS_KEYS: Final = (
@@ -38,6 +42,18 @@ T = TypeVar("T")
 Address = tuple[socket.AddressFamily, tuple[str, int]]
 Handshake = tuple[str | bool, ...]
 """The values of the fields `TLS_KEYS`, in the same order."""
+
+
+class CertificateSummary(NamedTuple):
+    """The issuer of a certificate and its validity, as ISO 8601 timestamps.
+
+    ``issuer`` has the organisation and the common name of the issuer, or only one of these names if
+    the certificate lacks the other name.
+    """
+
+    issuer: str
+    issued_at: str
+    expires_at: str
 
 
 @source(
@@ -177,15 +193,7 @@ def handshake(
     connection.settimeout(deadline.require_s())
     with context.wrap_socket(connection, server_hostname=host) as tls_connection:
         der = tls_connection.getpeercert(binary_form=True) or b""
-        parsed_certificate = parse_certificate(der)
-        version = tls_connection.version() or ""
-        return (
-            version,
-            verify,
-            parsed_certificate.issuer,
-            parsed_certificate.issued_at,
-            parsed_certificate.expires_at,
-        )
+        return (tls_connection.version() or "", verify, *parse_certificate(der))
 
 
 def _not_tested(reason: str) -> Reading:
@@ -201,3 +209,35 @@ def _describe(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
         return error.reason or "TLS error"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def parse_certificate(der: bytes) -> CertificateSummary:
+    """Parse a certificate in DER (RFC 5280). Raises ValueError if it is malformed.
+
+    The certificate need not be trusted.
+    """
+    # Imported here, because it uses 10 MiB of memory and is needed only if the service uses TLS.
+    from cryptography import x509
+
+    # The library warns about negative serial numbers and similar defects.
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            certificate = x509.load_der_x509_certificate(der)
+            issued_at = certificate.not_valid_before_utc
+            expires_at = certificate.not_valid_after_utc
+            return CertificateSummary(
+                _issuer_of(certificate), issued_at.isoformat(), expires_at.isoformat()
+            )
+        except (ValueError, x509.InvalidVersion):
+            raise ValueError("not an X.509 certificate") from None
+
+
+def _issuer_of(certificate: "Certificate") -> str:
+    from cryptography.x509.oid import NameOID
+
+    try:
+        issuer_names = {attribute.oid: str(attribute.value) for attribute in certificate.issuer}
+    except (ValueError, TypeError):  # characters that the ASN.1 string type does not allow
+        return "unreadable"
+    parts = (issuer_names.get(NameOID.ORGANIZATION_NAME), issuer_names.get(NameOID.COMMON_NAME))
+    return clean_text(", ".join(part for part in parts if part), 256) or "unnamed"
