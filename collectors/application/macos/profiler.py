@@ -18,7 +18,7 @@ from collectors.application.foreign_json import (
     objects,
     text,
 )
-from collectors.application.readers.network.wireless import NOT_CONNECTED, Wireless
+from collectors.application.readers.network.interfaces import NOT_CONNECTED, Wireless
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
 from collectors.application.source import Origin
 from collectors.shared.run_command import run_command

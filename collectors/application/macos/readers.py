@@ -18,8 +18,7 @@ from collectors.application.macos import commands, dhcp, profiler
 from collectors.application.macos.profiler import PROFILE_S, SYSTEM_PROFILER
 from collectors.application.readers import clock
 from collectors.application.readers.network import interfaces, resolver
-from collectors.application.readers.network.interfaces import Links
-from collectors.application.readers.network.wireless import Wireless
+from collectors.application.readers.network.interfaces import Links, Wireless
 from collectors.application.readers.peripherals import (
     BLUETOOTH_KEYS,
     USB_KEYS,

@@ -12,15 +12,13 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers.network import interfaces
-from collectors.application.readers.network.dhcp import Dhcp
-from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.interfaces import Dhcp, Links, Wireless
 from collectors.application.readers.network.name_servers import ANSWERS_KEY, WAIT_S, answers_field
 from collectors.application.readers.network.resolver import (
     PROXY_KEYS,
     proxy_fields,
     servers_field,
 )
-from collectors.application.readers.network.wireless import Wireless
 from collectors.application.readers.resources import PSUTIL, memory_size_field
 from collectors.application.readers.services import service_keys
 from collectors.application.source import Fields, Origin, Reading, Unreadable, source, status_of

@@ -19,7 +19,7 @@ from collectors.application.linux.network.leases import (
     parse_network_manager_leases,
     stored_leases,
 )
-from collectors.application.readers.network.dhcp import INFINITE, Dhcp
+from collectors.application.readers.network.interfaces import INFINITE, Dhcp
 from collectors.application.source import status_of
 from collectors.application.system_bus import Objects
 from collectors.contract import FieldStatus

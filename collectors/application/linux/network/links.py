@@ -18,10 +18,10 @@ from typing import Any, Final
 from collectors.application.deadline import Deadline
 from collectors.application.linux.network import nl80211
 from collectors.application.linux.network.dhcp import read_dhcp
-from collectors.application.readers.network.dhcp import Dhcp
-from collectors.application.readers.network.interfaces import Links
-from collectors.application.readers.network.wireless import (
+from collectors.application.readers.network.interfaces import (
     NOT_CONNECTED,
+    Dhcp,
+    Links,
     Wireless,
     band_and_channel,
 )

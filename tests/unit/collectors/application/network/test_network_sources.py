@@ -20,12 +20,11 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.linux.network import links
 from collectors.application.readers.network import interfaces, resolver, service_probe
-from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.interfaces import Links, Wireless
 from collectors.application.readers.network.service_probe import (
     CertificateSummary,
     parse_certificate,
 )
-from collectors.application.readers.network.wireless import Wireless
 from collectors.application.source import Origin
 from collectors.application.system_bus import parse_objects
 from collectors.shared.host.resolv_conf import parse_resolv_conf
