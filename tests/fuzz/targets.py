@@ -25,9 +25,9 @@ from agent.wire.device_operations import (
     SubmitResultReply,
 )
 from agent.wire.validation import ValidationError
-from collectors.application.kiosk.browser_fields import parse_values
+from collectors.application.kiosk.fields import parse_values
+from collectors.application.kiosk.kiosk import parse_page_ids
 from collectors.application.kiosk.session import parse_answer
-from collectors.application.kiosk.targets import parse_page_ids
 from collectors.application.linux.edid import parse_edid
 from collectors.application.linux.mounts import parse_mountinfo
 from collectors.application.linux.network import dhcp, leases, nl80211

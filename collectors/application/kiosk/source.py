@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.kiosk.browser_fields import BROWSER_KEYS, NO_KIOSK
-from collectors.application.kiosk.page_fields import PAGE_KEYS
+from collectors.application.kiosk.fields import BROWSER_KEYS, NO_KIOSK, PAGE_KEYS
 from collectors.application.source import Fields, Origin, Reading, source
 
 _POLICIES_KEY: Final = "kiosk.localNetworkPolicies"
@@ -30,7 +29,7 @@ def read_kiosk_browser(deadline: Deadline, url: str) -> Reading:
 def read_kiosk_page(deadline: Deadline, url: str) -> Reading:
     if not url:
         return Reading(_BROWSER_ORIGIN.all_absent(PAGE_KEYS, "not-applicable", NO_KIOSK))
-    from collectors.application.kiosk.page_state import read_page_state
+    from collectors.application.kiosk.kiosk import read_page_state
 
     return read_page_state(url, deadline)
 

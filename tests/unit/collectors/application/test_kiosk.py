@@ -20,11 +20,11 @@ from agent.wire.payloads.application import BrowserField
 from agent.wire.vocabulary import BrowserFieldKey
 from collectors.application import collector
 from collectors.application.collector import take_snapshot
-from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
 from collectors.application.kiosk.expression import VISIBILITY
+from collectors.application.kiosk.fields import BROWSER_KEYS, parse_values
+from collectors.application.kiosk.kiosk import parse_page_ids
 from collectors.application.kiosk.session import parse_answer
 from collectors.application.kiosk.source import read_kiosk_browser
-from collectors.application.kiosk.targets import parse_page_ids
 from collectors.contract import ApplicationFacts, Field
 from collectors.shared.devtools import parse_debug_url
 from tests.fakes.devtools import (

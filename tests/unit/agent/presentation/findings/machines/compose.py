@@ -27,7 +27,7 @@ from agent.rules.reports.application import application_report
 from agent.rules.reports.context import ReportContext
 from agent.rules.reports.network import network_report
 from collectors.application import collector, registry
-from collectors.application.kiosk import kiosk, page_state
+from collectors.application.kiosk import kiosk
 from collectors.application.linux import operating_system
 from collectors.application.linux.network import dhcp as linux_dhcp
 from collectors.application.linux.network import links as linux_links
@@ -429,8 +429,7 @@ def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(service_probe, "resolve", lambda *_: fail_or([address], socket.gaierror))
     patch.setattr(service_probe, "_connect", lambda *_: fail_or(io.BytesIO(), ConnectionError))
     patch.setattr(service_probe, "handshake", lambda *_, **__: fail_or(machine.service, Exception))
-    for module in (kiosk, page_state):
-        patch.setattr(module, "PageSession", lambda *_: Session(machine.kiosk or {}))
+    patch.setattr(kiosk, "PageSession", lambda *_: Session(machine.kiosk or {}))
     pages = () if machine.kiosk == {} else ("A",)
     patch.setattr(kiosk, "read_page_ids", lambda *_: pages)
 

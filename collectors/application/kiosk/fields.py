@@ -1,6 +1,8 @@
-"""Creates fields from the values that the page returned.
+"""Creates fields from the values that the page returned, and fields that show whether it works.
 
 If the caller names no other values, `parse_values` creates the 34 browser fields of the contract.
+The other fields come from the page's reply, or show that the page has crashed or did not reply. The
+content of the page is never read. Its address is used only to recognise the browser's error page.
 """
 
 import math
@@ -8,8 +10,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from collectors.application.foreign_json import load_object
-from collectors.application.kiosk.expression import BROWSER, Value
-from collectors.application.source import Fields, Origin
+from collectors.application.kiosk.expression import BROWSER, STATE, Value
+from collectors.application.source import Fields, Origin, Reading
 from collectors.contract import Field, FieldStatus
 from collectors.shared.text import clean_text
 
@@ -30,6 +32,17 @@ _ERRORS: Final[Mapping[str, tuple[FieldStatus, str]]] = {
     "PageHidden": ("not-applicable", "the page is not on the screen"),
 }
 """The status and the reason of a value that could not be read, by the name of the error."""
+
+_ORIGINS: Final[Mapping[str, Origin]] = {
+    "kiosk.crashed": Origin("Inspector.targetCrashed"),
+    "kiosk.responding": Origin("Runtime.evaluate"),
+    "kiosk.errorPage": Origin("Page.getFrameTree"),
+    **{key: Origin(value.source) for key, value in STATE.items()},
+}
+"""The origins of the fields that show whether the page works, by their keys."""
+
+PAGE_KEYS: Final = tuple(_ORIGINS)
+_PERMISSIONS: Final = tuple(key for key in PAGE_KEYS if key.endswith("Permission"))
 
 
 def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:
@@ -84,3 +97,47 @@ def _bounded(text: str) -> str:
     while len(clean.encode("utf-16-le")) // 2 > TEXT_MAX:
         clean = clean[:-1]
     return clean
+
+
+def crashed_page_reading() -> Reading:
+    fields = (_flag("kiosk.crashed", True), _flag("kiosk.responding", False))
+    return _with_missing(fields, "not-applicable", "the page has crashed")
+
+
+def silent_page_reading() -> Reading:
+    fields = (_flag("kiosk.crashed", False), _flag("kiosk.responding", False))
+    return _with_missing(fields, "collection-failed", "the page did not answer in time")
+
+
+def page_reading(frame: Mapping[str, object], answer: str) -> Reading:
+    """Return the fields of a page that replied.
+
+    Args:
+        frame: The main frame of the page (Page.Frame of the protocol).
+        answer: The JSON text with the values of `STATE`.
+
+    Raises:
+        ValueError: ``answer`` is malformed.
+    """
+    is_error = "unreachableUrl" in frame or str(frame.get("url", "")).startswith("chrome-error:")
+    # The browser's error page has permissions of its own. They differ from those of the kiosk's
+    # page, which could not be loaded.
+    excluded = _PERMISSIONS if is_error else ()
+    fields = (
+        _flag("kiosk.crashed", False),
+        _flag("kiosk.responding", True),
+        _flag("kiosk.errorPage", is_error),
+        *(field for field in parse_values(answer, STATE) if field.key not in excluded),
+    )
+    return _with_missing(fields, "not-applicable", "an error page is shown")
+
+
+def _flag(key: str, value: bool) -> Field:
+    return _ORIGINS[key].available(key, value)
+
+
+def _with_missing(fields: Fields, status: FieldStatus, reason: str) -> Reading:
+    """Return ``fields``, and an absent field for each of `PAGE_KEYS` that they do not have."""
+    keys = {field.key for field in fields}
+    missing = ((key, origin) for key, origin in _ORIGINS.items() if key not in keys)
+    return Reading((*fields, *(origin.absent(key, status, reason) for key, origin in missing)))
