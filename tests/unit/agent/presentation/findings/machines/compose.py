@@ -275,10 +275,9 @@ def cups(machine: Machine, request: bytes, _: float) -> ipp.Response:
     is_jobs = request[2:4] == ipp.GET_JOBS.to_bytes(2)
     tag, rows = (ipp.JOB_GROUP, machine.jobs) if is_jobs else (ipp.PRINTER_GROUP, machine.queues)
     groups = (
-        (ipp.Attribute(name, v if isinstance(v, tuple) else (v,)) for name, v in row.items())
-        for row in rows
+        {name: v if isinstance(v, tuple) else (v,) for name, v in row.items()} for row in rows
     )
-    return ipp.Response(0, tuple(ipp.Group(tag, tuple(group)) for group in groups))
+    return ipp.Response(0, tuple(ipp.Group(tag, group) for group in groups))
 
 
 def queue(name: str, *reasons: str, state: int = 3, accepts: bool = True) -> dict[str, Any]:
