@@ -13,7 +13,7 @@ import psutil
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, number, text
-from collectors.application.linux.operating_system import kernel_fields, time_zone
+from collectors.application.linux import displays, hardware, operating_system
 from collectors.application.macos import commands, dhcp, profiler
 from collectors.application.macos.profiler import PROFILE_S, SYSTEM_PROFILER
 from collectors.application.readers import clock
@@ -51,25 +51,18 @@ _USB_HOST_SINCE: Final = 26
 """The version of macOS from which on SPUSBDataType is empty."""
 
 
-@source("system", SW_VERS, "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
+@source("system", SW_VERS, *operating_system.read_system.keys)
 def read_system(deadline: Deadline) -> Fields:
     names = commands.parse_sw_vers(commands.run_program("sw_vers", deadline=deadline))
     return (
         SW_VERS.fact("os.name", names.get("ProductName")),
         SW_VERS.fact("os.version", names.get("ProductVersion")),
         SW_VERS.fact("os.build", names.get("BuildVersion")),
-        *kernel_fields(),
+        *operating_system.kernel_fields(),
     )
 
 
-@source(
-    "boot",
-    BOOT_TIME,
-    "os.bootTime",
-    "os.uptimeSeconds",
-    "os.lastBootReason",
-    "os.pendingReboot",
-)
+@source("boot", BOOT_TIME, *operating_system.read_boot.keys)
 def read_boot(_: Deadline) -> Fields:
     booted_s = psutil.boot_time()
     timestamp = datetime.fromtimestamp(booted_s, UTC).isoformat(timespec="seconds")
@@ -81,14 +74,15 @@ def read_boot(_: Deadline) -> Fields:
     )
 
 
-@source("regional settings", Origin("/etc"), "os.timeZone", "os.locale")
+@source("regional settings", Origin("/etc"), *operating_system.read_regional_settings.keys)
 def read_regional_settings(_: Deadline, root: Path = Path("/")) -> Fields:
     """Read the settings of the system from its files.
 
     The environment variables are not read, because those of a service may have another locale.
     """
+    zone = operating_system.time_zone(root)
     return (
-        Origin("/etc/localtime").fact("os.timeZone", time_zone(root), "no time zone is set"),
+        Origin("/etc/localtime").fact("os.timeZone", zone, "no time zone is set"),
         Origin("AppleLocale").fact("os.locale", _locale(root / _PREFERENCES), _NOT_REPORTED),
     )
 
@@ -110,14 +104,8 @@ def read_clock(deadline: Deadline) -> Reading:
 @source(
     "hardware",
     SYSTEM_PROFILER,
-    "hardware.maker",
-    "hardware.model",
-    "hardware.formFactor",
-    "hardware.firmware",
-    "hardware.cpuModel",
-    "hardware.physicalCores",
-    "hardware.logicalCores",
-    "hardware.memoryBytes",
+    *hardware.read_machine.keys,
+    *hardware.read_processor.keys,
     limit_s=PROFILE_S,
 )
 def read_hardware(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
@@ -135,7 +123,7 @@ def read_hardware(deadline: Deadline, profile: ReadProfile = profiler.read_profi
     )
 
 
-@source("displays", SYSTEM_PROFILER, "display.count", "display.connectors", limit_s=PROFILE_S)
+@source("displays", SYSTEM_PROFILER, *displays.read_displays.keys, limit_s=PROFILE_S)
 def read_displays(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     screens = profiler.parse_displays(profile("SPDisplaysDataType", deadline))
     fields = [
