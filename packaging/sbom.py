@@ -9,27 +9,27 @@ Source: https://cyclonedx.org/docs/1.6/json/
 """
 
 import ast
-import hashlib
 import importlib.metadata
 import json
 import os
 import platform
 import re
 import sys
-import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
+
+from release import normalize
+from release.bills import hashes, new_bill, serial_number
+from release.checksums import digest
 
 from agent import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 VENDORED = re.compile(r"npmjs\.com/package/([\w@/-]+)\) (\d[\w.-]+\d)")
 """Matches the name and version of an npm package in viewer_files/README.md."""
-NAMESPACE = uuid.UUID("6f3c2a52-6b0e-4a38-9b6c-0d6b8a1f5f11")
 
 
 def bundled_sources(work_dir: Path) -> frozenset[Path]:
@@ -87,28 +87,13 @@ def bill(
     components.append(_interpreter())
     components.extend(_native_libraries(onedir))
     components.extend(_vendored(onedir))
-    application = {
-        "type": "application",
-        "bom-ref": f"{onedir.name}@{version}",
-        "name": onedir.name,
-        "version": version,
-        "licenses": [{"license": {"id": "Apache-2.0"}}],
-    }
+    document = new_bill(f"{onedir.name}@{version}", onedir.name, version, epoch)
+    application = document["metadata"]["component"]
     _add_evidence([*components, application], packages, modules or {})
-    content = json.dumps(components, sort_keys=True)
-    return {
-        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
-        "serialNumber": f"urn:uuid:{uuid.uuid5(NAMESPACE, content)}",
-        "version": 1,
-        "metadata": {
-            "timestamp": datetime.fromtimestamp(epoch, UTC).isoformat(),
-            "component": application,
-        },
-        "components": components,
-        "dependencies": _dependencies(packages, application["bom-ref"]),
-    }
+    document["serialNumber"] = serial_number(components)
+    document["components"] = components
+    document["dependencies"] = _dependencies(packages, application["bom-ref"])
+    return document
 
 
 def _add_evidence(
@@ -149,11 +134,7 @@ def _component(distribution: Distribution) -> dict[str, Any]:
 
 
 def _ref(distribution: Distribution) -> str:
-    return f"pkg:pypi/{_normal(distribution.name)}@{distribution.version}"
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return f"pkg:pypi/{normalize(distribution.name)}@{distribution.version}"
 
 
 def _interpreter() -> dict[str, Any]:
@@ -171,12 +152,11 @@ def _interpreter() -> dict[str, Any]:
 def _native_libraries(onedir: Path) -> Iterator[dict[str, Any]]:
     """Yield the shared libraries of the build, each with its hash."""
     for file in sorted((onedir / "_internal").glob("lib*.so*")):
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
         yield {
             "type": "library",
             "bom-ref": f"file:{file.name}",
             "name": file.name,
-            "hashes": [{"alg": "SHA-256", "content": digest}],
+            "hashes": hashes(digest(file)),
         }
 
 
@@ -197,10 +177,12 @@ def _vendored(onedir: Path) -> Iterator[dict[str, Any]]:
 
 
 def _dependencies(packages: tuple[Distribution, ...], root: str) -> list[dict[str, Any]]:
-    refs = {_normal(each.name): _ref(each) for each in packages}
+    refs = {normalize(each.name): _ref(each) for each in packages}
     rows: list[dict[str, Any]] = [{"ref": root, "dependsOn": sorted(refs.values())}]
     for each in packages:
-        names = {_normal(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in each.requires or ()}
+        names = {
+            normalize(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in each.requires or ()
+        }
         rows.append({"ref": _ref(each), "dependsOn": sorted(refs[n] for n in names if n in refs)})
     return rows
 

@@ -1,20 +1,39 @@
-"""Takes the application snapshot: reads all sources in parallel and puts the facts in order."""
+"""Takes the application snapshot: reads all sources in parallel and puts the facts in order.
+
+Each source runs in a thread. If a source hangs or fails, only its own fields are missing. A thread
+that does not return in time is abandoned and its result is ignored. The collector's process exits
+without waiting for it.
+"""
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
 from collectors.application.deadline import Deadline
 from collectors.application.registry import sources_before_confinement
-from collectors.application.runner import Outcome, Outcomes, read_all
-from collectors.application.source import Reading, Source, all_absent, status_of
+from collectors.application.source import Reading, Source, status_of
 from collectors.contract import ApplicationFacts, ApplicationJob, Failure, FieldStatus, Run
+from collectors.shared.background import in_background
 
 RESERVE_S = 0.3
 """The part of the job's time that is reserved for assembling and writing the facts."""
+
+POLL_S = 0.05
+"""Interval at which `read_all` checks for a cancellation. It must not be longer than 100 ms (see
+`Run.cancelled`)."""
+
+GRACE_S = 0.15
+"""Time after the deadline of a source in which it can still return the reason for its delay."""
+
+Outcome = Reading | Exception
+"""The reading of a source, or the exception that it raised."""
+
+Outcomes = dict[str, Outcome]
+"""Outcomes by the name of the source. A source without an entry has not been read yet."""
 
 
 def application_collector(job: ApplicationJob) -> Callable[[Run], ApplicationFacts]:
@@ -73,7 +92,7 @@ def _reading(source: Source[[]], outcome: Outcome | None) -> Reading:
     status, reason = _why_missing(outcome)
     present = {field.key for field in reading.fields}
     missing = (key for key in source.keys if key not in present)
-    absences = all_absent(missing, source.origin, status, reason)
+    absences = source.origin.all_absent(missing, status, reason)
     return replace(reading, fields=(*reading.fields, *absences))
 
 
@@ -104,3 +123,44 @@ def _failure_reason(outcome: Outcome | None) -> str | None:
         return reason if status == "collection-failed" else None
     fields = outcome.fields if outcome else ()
     return next((f.reason for f in fields if f.status == "collection-failed"), None)
+
+
+def read_all(
+    sources: Iterable[Source[[]]],
+    deadline: Deadline,
+    is_cancelled: Callable[[], bool],
+    report: Callable[[Outcomes], None],
+) -> Outcomes:
+    """Read all sources in parallel until each has returned, failed or exceeded its time.
+
+    ``report`` is called with all outcomes so far whenever a source has ended. If ``is_cancelled``
+    returns True, this function returns early, without the outcomes of the remaining sources.
+    """
+    futures: dict[Future[Reading], tuple[str, Deadline]] = {}
+    for source in sources:
+        source_deadline = deadline.sooner(source.limit_s)
+        future = in_background(partial(source, source_deadline), f"source-{source.name}")
+        futures[future] = source.name, source_deadline
+    outcomes: Outcomes = {}
+    while futures and not is_cancelled():
+        nearest_s = min(source_deadline.remaining_s() for _, source_deadline in futures.values())
+        timeout_s = min(POLL_S, nearest_s + GRACE_S)
+        done_futures, _ = wait(futures, timeout=timeout_s, return_when=FIRST_COMPLETED)
+        now = time.monotonic()
+        ended_futures = [
+            f
+            for f, (_, source_deadline) in futures.items()
+            if f in done_futures or source_deadline.at + GRACE_S <= now
+        ]
+        for future in ended_futures:
+            outcomes[futures.pop(future)[0]] = _outcome(future)
+        if ended_futures:
+            report(dict(outcomes))
+    return outcomes
+
+
+def _outcome(future: "Future[Reading]") -> Outcome:
+    if not future.done():
+        return TimeoutError("no answer within the time limit")
+    error = future.exception()
+    return error if isinstance(error, Exception) else future.result()

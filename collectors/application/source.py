@@ -26,6 +26,52 @@ LIST_MAX = 256
 REASON_MAX = 500
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where facts come from. Its methods create the fields of these facts.
+
+    ``name`` is the `Field.source` of the fields. ``missing`` is the reason of a missing fact if the
+    caller gives none.
+    """
+
+    name: str
+    missing: str = ""
+
+    def available(self, key: str, value: FieldValue) -> Field:
+        """Return a fact, with its strings cleaned and bounded."""
+        return Field(key, self.name, "available", _bounded(value))
+
+    def absent(self, key: str, status: FieldStatus, reason: str) -> Field:
+        """Return the field of a missing fact, with the reason."""
+        text = clean_text(reason, REASON_MAX) or "no reason was given"
+        return Field(key, self.name, status, reason=text)
+
+    def unsupported(self, key: str, reason: str) -> Field:
+        return self.absent(key, "unsupported", reason)
+
+    def not_applicable(self, key: str, reason: str) -> Field:
+        return self.absent(key, "not-applicable", reason)
+
+    def fact(
+        self,
+        key: str,
+        value: FieldValue | None,
+        reason: str | None = None,
+        status: FieldStatus = "unsupported",
+    ) -> Field:
+        """Return a fact, or if ``value`` is None or "", an absent field with status and reason."""
+        if value is None or value == "":
+            return self.absent(key, status, self.missing if reason is None else reason)
+        return self.available(key, value)
+
+    def all_absent(self, keys: Iterable[str], status: FieldStatus, reason: str) -> Fields:
+        return tuple(self.absent(key, status, reason) for key in keys)
+
+
+CONFIGURATION: Final = Origin("configuration")
+SYSTEM: Final = Origin("system")
+
+
 class Unreadable(Exception):
     """A source cannot be read on this machine.
 
@@ -78,7 +124,7 @@ class Source(Generic[P]):
     """A source of facts.
 
     Args:
-        origin: The value of `Field.source` in the fields that are missing.
+        origin: The origin of the fields that are missing.
         keys: The keys that are in every snapshot, even if the source fails.
         read: Returns fields, or a `Reading` if it also returns interfaces, peripherals or
             limitations. It may return further keys. It may raise any exception: the exception
@@ -89,7 +135,7 @@ class Source(Generic[P]):
     """
 
     name: str
-    origin: str
+    origin: Origin
     keys: tuple[str, ...]
     read: Callable[Concatenate[Deadline, P], Reading | Fields]
     limit_s: float = 2.0
@@ -112,7 +158,7 @@ class Source(Generic[P]):
 
 
 def source(
-    name: str, origin: str, *keys: str, limit_s: float = 2.0, in_browser: bool = False
+    name: str, origin: Origin, *keys: str, limit_s: float = 2.0, in_browser: bool = False
 ) -> Callable[[Callable[Concatenate[Deadline, P], Reading | Fields]], Source[P]]:
     """Declare the decorated function as a source, with the keys that it returns."""
 
@@ -123,48 +169,8 @@ def source(
 
 
 def unsupported_source(name: str, keys: tuple[str, ...], reason: str) -> Source[[]]:
-    absences = all_absent(keys, "system", "unsupported", reason)
-    return Source(name, "system", keys, lambda _: absences)
-
-
-def available(key: str, source: str, value: FieldValue) -> Field:
-    """Return a fact, with its strings cleaned and bounded."""
-    return Field(key, source, "available", _bounded(value))
-
-
-def absent(key: str, source: str, status: FieldStatus, reason: str) -> Field:
-    """Return the field of a missing fact, with the reason."""
-    text = clean_text(reason, REASON_MAX) or "no reason was given"
-    return Field(key, source, status, reason=text)
-
-
-def unsupported(key: str, source: str, reason: str) -> Field:
-    return absent(key, source, "unsupported", reason)
-
-
-def not_applicable(key: str, source: str, reason: str) -> Field:
-    return absent(key, source, "not-applicable", reason)
-
-
-def failed(key: str, source: str, reason: str) -> Field:
-    return absent(key, source, "collection-failed", reason)
-
-
-def fact(
-    key: str,
-    source: str,
-    value: FieldValue | None,
-    reason: str,
-    status: FieldStatus = "unsupported",
-) -> Field:
-    """Return a fact, or if ``value`` is None or "", an absent field with the status and reason."""
-    if value is None or value == "":
-        return absent(key, source, status, reason)
-    return available(key, source, value)
-
-
-def all_absent(keys: Iterable[str], source: str, status: FieldStatus, reason: str) -> Fields:
-    return tuple(absent(key, source, status, reason) for key in keys)
+    absences = SYSTEM.all_absent(keys, "unsupported", reason)
+    return Source(name, SYSTEM, keys, lambda _: absences)
 
 
 def status_of(error: BaseException) -> tuple[FieldStatus, str]:

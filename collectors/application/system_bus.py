@@ -7,7 +7,7 @@ queries call only methods that read, and never cause the bus to start a service.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import load_object
@@ -15,7 +15,6 @@ from collectors.application.source import Unreadable
 from collectors.shared.run_command import run_command
 from collectors.shared.text import clean_text, decode
 
-SOURCE: Final = "D-Bus"
 _NOT_PROVIDED = re.compile(
     r"not provided by any|not activatable|no such unit|name has no owner|unknown object|"
     r"does not exist|could not activate|"

@@ -51,29 +51,21 @@ class IppError(ValueError):
     """The bytes are not an IPP response."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    name: str
-    values: "tuple[Value, ...]"
-
-
 Value = int | bool | str | bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The attributes of one object. ``tag`` is the group's delimiter (RFC 8010, section 3.5.1)."""
+    """The attributes of one object, as values by name.
+
+    ``tag`` is the group's delimiter (RFC 8010, section 3.5.1).
+    """
 
     tag: int
-    attributes: tuple[Attribute, ...]
+    attributes: Mapping[str, Sequence[Value]]
 
-    def values(self, name: str) -> Iterator[Value]:
-        return (
-            value
-            for attribute in self.attributes
-            if attribute.name == name
-            for value in attribute.values
-        )
+    def values(self, name: str) -> Sequence[Value]:
+        return self.attributes.get(name, ())
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the string values of an attribute; () if it has none."""
@@ -168,25 +160,24 @@ def _read_groups(data: bytes) -> Iterator[Group]:
     """Yield the groups. Collections (RFC 8010, section 3.1.6) are skipped, because no caller needs
     them."""
     group_tag = depth = 0  # no group or collection has begun
-    attributes: list[tuple[str, list[Value]]] = []
+    attributes: dict[str, list[Value]] = {}
+    values: list[Value] = []
     for tag, name, raw in _read_items(data):
         if tag <= _LAST_DELIMITER:
             if depth:
                 raise IppError("a collection has no end")
             if group_tag:
-                yield Group(
-                    group_tag, tuple(Attribute(attribute, tuple(v)) for attribute, v in attributes)
-                )
-            group_tag, attributes = tag, []
+                yield Group(group_tag, attributes)
+            group_tag, attributes, values = tag, {}, []
             continue
         if not group_tag:
             raise IppError("a value stands outside any group")
         if name and not depth:
-            attributes.append((name, []))
+            values = attributes.setdefault(name, [])
         is_value = depth == 0 and tag not in (_BEGIN_COLLECTION, _END_COLLECTION)
         depth = _depth_after(tag, depth)
-        if is_value and attributes and (value := _read_value(tag, raw)) is not None:
-            attributes[-1][1].append(value)
+        if is_value and (value := _read_value(tag, raw)) is not None:
+            values.append(value)
 
 
 def _depth_after(tag: int, depth: int) -> int:

@@ -18,12 +18,17 @@ def read_text(path: Path) -> str:
     return decode(read_bytes(path))
 
 
+def text_or_empty(path: Path) -> str:
+    """Return the text of a small file, or "" if it is missing or unreadable."""
+    try:
+        return read_text(path)
+    except OSError:
+        return ""
+
+
 def read_line(path: Path) -> str | None:
     """Return the value of a file with one value, or None if it is missing, empty or unreadable."""
-    try:
-        return clean_text(read_text(path)) or None
-    except OSError:
-        return None
+    return clean_text(text_or_empty(path)) or None
 
 
 def read_number(path: Path) -> int | None:

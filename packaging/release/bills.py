@@ -35,16 +35,15 @@ def write_bill(package: Path, program_bill: Bill | None, version: str, epoch: in
         program_bill: the bill that packaging/sbom.py wrote for the program in the package, if any.
         epoch: the time of the release's commit in seconds since 1970.
     """
-    bill = program_bill or _new_bill(package, version, epoch)
-    bill["metadata"]["component"]["hashes"] = _hashes(digest(package))
+    bill = program_bill or new_bill(package.name, package.name, version, epoch)
+    bill["metadata"]["component"]["hashes"] = hashes(digest(package))
     if package.name == CONTAINER:
         bill["components"] += _images(package.read_text())
     elif can_be_read(package.name):
         files = contents(package)
         bill["components"] += _requirements(files)
         bill["components"] += [_file(name, each) for name, each in sorted(digests(files).items())]
-    content = json.dumps([bill["metadata"], bill["components"]], sort_keys=True)
-    bill["serialNumber"] = f"urn:uuid:{uuid.uuid5(_NAMESPACE, content)}"
+    bill["serialNumber"] = serial_number([bill["metadata"], bill["components"]])
     path = package.with_name(package.name + BILL_SUFFIX)
     path.write_text(json.dumps(bill, indent=1, sort_keys=True) + "\n")
 
@@ -59,7 +58,7 @@ def differences_from_bill(package: Path) -> list[str]:
         bill = json.loads(path.read_text())
         components = bill["components"]
         lines = []
-        if bill["metadata"]["component"]["hashes"] != _hashes(digest(package)):
+        if bill["metadata"]["component"]["hashes"] != hashes(digest(package)):
             lines.append(f"{name}: is about a different {package.name}")
         if package.name == CONTAINER:
             listed_images = [each for each in components if each["type"] == "container"]
@@ -122,18 +121,23 @@ def _module_differences(name: str, components: list[Bill], files: Contents) -> l
     ]
 
 
-def _new_bill(package: Path, version: str, epoch: int) -> Bill:
+def new_bill(reference: str, name: str, version: str, epoch: int) -> Bill:
+    """Return a bill without components and without a serial number.
+
+    ``reference`` identifies the application ``name`` in the bill.
+    """
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
+        "serialNumber": "",
         "version": 1,
         "metadata": {
             "timestamp": datetime.fromtimestamp(epoch, UTC).isoformat(),
             "component": {
                 "type": "application",
-                "bom-ref": package.name,
-                "name": package.name,
+                "bom-ref": reference,
+                "name": name,
                 "version": version,
                 "licenses": [{"license": {"id": "Apache-2.0"}}],
             },
@@ -142,12 +146,17 @@ def _new_bill(package: Path, version: str, epoch: int) -> Bill:
     }
 
 
-def _hashes(sha256: str) -> list[dict[str, str]]:
+def serial_number(content: Any) -> str:
+    """Return a serial number that depends only on ``content``."""
+    return f"urn:uuid:{uuid.uuid5(_NAMESPACE, json.dumps(content, sort_keys=True))}"
+
+
+def hashes(sha256: str) -> list[dict[str, str]]:
     return [{"alg": "SHA-256", "content": sha256}]
 
 
 def _file(name: str, sha256: str) -> Bill:
-    return {"type": "file", "bom-ref": f"file:/{name}", "name": name, "hashes": _hashes(sha256)}
+    return {"type": "file", "bom-ref": f"file:/{name}", "name": name, "hashes": hashes(sha256)}
 
 
 def _images(text: str) -> list[Bill]:

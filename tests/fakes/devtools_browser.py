@@ -25,9 +25,9 @@ from typing import Any, Final
 from agent.adapters.connectivity.kiosk_page import read_page_fault
 from collectors.application.collector import take_snapshot
 from collectors.application.deadline import Deadline
+from collectors.application.kiosk.kiosk import read_page_ids
 from collectors.application.kiosk.session import PageSession
 from collectors.application.kiosk.source import read_kiosk_browser, read_kiosk_page
-from collectors.application.kiosk.targets import read_page_ids
 from collectors.contract import ApplicationFacts
 from collectors.shared.devtools import parse_debug_url
 from tests.unit.collectors.application.fixtures import RecordingRun

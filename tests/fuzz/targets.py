@@ -25,15 +25,15 @@ from agent.wire.device_operations import (
     SubmitResultReply,
 )
 from agent.wire.validation import ValidationError
-from collectors.application.kiosk.browser_fields import parse_values
+from collectors.application.kiosk.fields import parse_values
+from collectors.application.kiosk.kiosk import parse_page_ids
 from collectors.application.kiosk.session import parse_answer
-from collectors.application.kiosk.targets import parse_page_ids
 from collectors.application.linux.edid import parse_edid
 from collectors.application.linux.mounts import parse_mountinfo
 from collectors.application.linux.network import dhcp, leases, nl80211
 from collectors.application.linux.usb import parse_usage_page
 from collectors.application.readers.disk_space import parse_df
-from collectors.application.readers.network.certificate import parse_certificate
+from collectors.application.readers.network.service_probe import parse_certificate
 from collectors.application.readers.print_queues import parse_jobs, parse_queues
 from collectors.application.windows import wlan
 from collectors.application.windows.script import parse_sections

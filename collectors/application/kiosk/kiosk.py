@@ -1,22 +1,39 @@
-"""Reads the browser fields from the visible page.
+"""Reads the browser fields from the visible page, and whether this page works.
 
-Reading the fields causes no permission prompts or clicks, and does not read the page's content.
+Reading them causes no permission prompts or clicks, and does not read the page's content. The
+browser lists its open pages (`GET /json/list` of the DevTools port). Only their ids are used,
+because their titles and addresses are private.
 """
 
 import json
+import re
+import socket
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.kiosk.browser_fields import parse_values
-from collectors.application.kiosk.expression import BROWSER, VISIBILITY, build_expression
+from collectors.application.kiosk.expression import BROWSER, STATE, VISIBILITY, build_expression
+from collectors.application.kiosk.fields import (
+    crashed_page_reading,
+    page_reading,
+    parse_values,
+    silent_page_reading,
+)
 from collectors.application.kiosk.session import PageSession
-from collectors.application.kiosk.targets import read_page_ids
 from collectors.application.source import Reading, Unreadable
-from collectors.shared.devtools import DebugAddress, parse_debug_url
+from collectors.shared.devtools import DebugAddress, open_pages, parse_debug_url
+from collectors.shared.http import HttpError, HttpRequest, exchange_blocking
 
 VISIBILITY_TIMEOUT_S: Final = 0.4
 """Time limit for the visibility check of one page. A frozen tab never replies to it."""
+ANSWER_S: Final = 1.2
+"""Time after which a page without an answer counts as not responding."""
+TARGETS_MAX: Final = 16
+BODY_MAX_BYTES: Final = 1024 * 1024
+PEER: Final = "the DevTools port"
+
+_TARGET_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def read_kiosk(url: str, deadline: Deadline) -> Reading:
@@ -26,6 +43,28 @@ def read_kiosk(url: str, deadline: Deadline) -> Reading:
         return Reading(parse_values(evaluate(page, main_frame(page), build_expression(BROWSER))))
 
     return read_visible_page(url, deadline, query)
+
+
+def read_page_state(url: str, deadline: Deadline) -> Reading:
+    """Return the state of the page on the screen. Raises Unreadable if no browser answers."""
+    return read_visible_page(url, deadline, partial(_read, deadline))
+
+
+def _read(deadline: Deadline, page: PageSession) -> Reading:
+    # The browser itself replies to this command, even if the page's process is busy or has ended.
+    page.command("Inspector.enable")
+    if page.has_crashed:
+        return crashed_page_reading()
+    has_full_time = deadline.remaining_s() >= ANSWER_S
+    page.shorten_deadline(ANSWER_S)
+    try:
+        frame = main_frame(page)
+        return page_reading(frame, evaluate(page, frame, build_expression(STATE)))
+    except TimeoutError:
+        # If the page had less time than ANSWER_S, it may only be slow.
+        if has_full_time:
+            return silent_page_reading()
+        raise
 
 
 def read_visible_page(
@@ -107,3 +146,40 @@ def main_frame(page: PageSession) -> dict[str, object]:
     if not isinstance(frame, dict) or not isinstance(frame.get("id"), str):
         raise ValueError("the browser did not name the page's frame")
     return frame
+
+
+def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
+    """Return the ids of the open pages. Raises OSError or ValueError."""
+    return parse_page_ids(_query(address, deadline))
+
+
+def parse_page_ids(body: bytes) -> tuple[str, ...]:
+    """Return the ids of the pages in a JSON list of DevTools targets.
+
+    Raises ValueError if ``body`` is not a list.
+    """
+    ids = (page.get("id") for page in open_pages(body))
+    valid = (text for text in ids if isinstance(text, str) and _TARGET_ID.fullmatch(text))
+    return tuple(valid)[:TARGETS_MAX]
+
+
+def _query(address: DebugAddress, deadline: Deadline) -> bytes:
+    """Return the body of a complete reply with status 200.
+
+    Raises OSError or ValueError. The messages never quote data that the peer sent.
+    """
+    request = HttpRequest("GET", address.authority, "/json/list")
+    with socket.create_connection(
+        (address.host, address.port), timeout=deadline.require_s()
+    ) as connection:
+        try:
+            reply = exchange_blocking(connection, request, BODY_MAX_BYTES, deadline.require_s)
+        except HttpError:
+            raise ValueError(f"{PEER} did not answer with HTTP") from None
+    if reply.status != 200:
+        raise ValueError(f"{PEER} answered with status {reply.status}")
+    if len(reply.body) > BODY_MAX_BYTES:
+        raise ValueError(f"{PEER} sent more than {BODY_MAX_BYTES // 1024} KiB")
+    if not reply.is_whole:
+        raise ValueError(f"{PEER} ended its answer early")
+    return reply.body

@@ -9,10 +9,10 @@ from collectors.application.readers.peripherals import (
     BluetoothDevice,
     bluetooth_reading,
 )
-from collectors.application.source import Reading, available, source
+from collectors.application.source import Origin, Reading, source
 from collectors.application.system_bus import Objects, managed_objects
 
-SOURCE: Final = "BlueZ"
+ORIGIN: Final = Origin("BlueZ")
 _PERSONAL_ICONS: Final = ("phone", "computer", "modem", "audio-head")
 
 
@@ -20,7 +20,7 @@ def query_bluez(deadline: Deadline) -> Objects:
     return managed_objects("org.bluez", "/", deadline)
 
 
-@source("bluetooth", SOURCE, *BLUETOOTH_KEYS)
+@source("bluetooth", ORIGIN, *BLUETOOTH_KEYS)
 def read_bluetooth(
     deadline: Deadline, query: Callable[[Deadline], Objects] = query_bluez
 ) -> Reading:
@@ -34,8 +34,8 @@ def read_bluetooth(
         interfaces.get("org.bluez.Adapter1", {}).get("Powered") is True
         for interfaces in objects.values()
     )
-    powered = available("peripherals.bluetoothPowered", SOURCE, is_on)
-    return bluetooth_reading(devices, powered, SOURCE)
+    powered = ORIGIN.available("peripherals.bluetoothPowered", is_on)
+    return bluetooth_reading(devices, powered, ORIGIN)
 
 
 def parse_bluez(objects: Objects) -> tuple[BluetoothDevice, ...]:

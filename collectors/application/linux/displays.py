@@ -6,36 +6,27 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.linux.edid import parse_edid
-from collectors.application.source import (
-    NO_DETAILS,
-    Reading,
-    all_absent,
-    available,
-    fact,
-    left_out,
-    source,
-)
-from collectors.contract import Field
+from collectors.application.source import NO_DETAILS, Fields, Origin, Reading, left_out, source
 from collectors.shared.sysfs import children, read_bytes, read_line
 
-SOURCE: Final = "sysfs drm"
+ORIGIN: Final = Origin("sysfs drm")
 DISPLAYS_MAX: Final = 16
 _CONNECTOR = re.compile(r"card\d+-(.{1,40})")
 
 
-@source("displays", SOURCE, "display.count", "display.connectors")
+@source("displays", ORIGIN, "display.count", "display.connectors")
 def read_displays(_: Deadline, root: Path) -> Reading:
     directory = root / "sys/class/drm"
     connectors = [(m[1], p) for p in children(directory) if (m := _CONNECTOR.fullmatch(p.name))]
     if not connectors:
         reason = "this machine has no graphics output"
-        return Reading(all_absent(read_displays.keys, SOURCE, "not-applicable", reason))
+        return Reading(ORIGIN.all_absent(read_displays.keys, "not-applicable", reason))
     connected = [
         (name, path) for name, path in connectors if read_line(path / "status") == "connected"
     ]
     fields = [
-        available("display.count", SOURCE, len(connected)),
-        available("display.connectors", SOURCE, tuple(name for name, _ in connectors)),
+        ORIGIN.available("display.count", len(connected)),
+        ORIGIN.available("display.connectors", tuple(name for name, _ in connectors)),
     ]
     for name, path in connected[:DISPLAYS_MAX]:
         fields += _screen(f"display.{name}", path)
@@ -43,20 +34,20 @@ def read_displays(_: Deadline, root: Path) -> Reading:
     return Reading(tuple(fields), limitations=limitations)
 
 
-def _screen(prefix: str, path: Path) -> list[Field]:
+def _screen(prefix: str, path: Path) -> Fields:
     try:
         screen = parse_edid(read_bytes(path / "edid"))
     except OSError:
         screen = None
     not_reported = "the screen does not report it"
     power = read_line(path / "dpms")
-    return [
-        fact(f"{prefix}.preferredMode", SOURCE, _first_mode(path), "the driver lists no mode"),
-        fact(f"{prefix}.enabled", SOURCE, _enabled(path), "the driver does not report it"),
-        fact(f"{prefix}.power", SOURCE, power, "the driver does not report it"),
-        fact(f"{prefix}.maker", SOURCE, screen.maker if screen else None, not_reported),
-        fact(f"{prefix}.model", SOURCE, screen.name if screen else None, not_reported),
-    ]
+    return (
+        ORIGIN.fact(f"{prefix}.preferredMode", _first_mode(path), "the driver lists no mode"),
+        ORIGIN.fact(f"{prefix}.enabled", _enabled(path), "the driver does not report it"),
+        ORIGIN.fact(f"{prefix}.power", power, "the driver does not report it"),
+        ORIGIN.fact(f"{prefix}.maker", screen.maker if screen else None, not_reported),
+        ORIGIN.fact(f"{prefix}.model", screen.name if screen else None, not_reported),
+    )
 
 
 def _first_mode(path: Path) -> str | None:

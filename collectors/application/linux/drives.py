@@ -14,13 +14,10 @@ from collectors.application.deadline import Deadline
 from collectors.application.linux import smart
 from collectors.application.source import (
     NO_DETAILS,
+    Origin,
     Reading,
     Unreadable,
-    absent,
-    available,
-    fact,
     left_out,
-    not_applicable,
     source,
     status_of,
 )
@@ -28,7 +25,8 @@ from collectors.application.system_bus import Objects, managed_objects
 from collectors.contract import Field
 from collectors.shared.sysfs import children, read_line, read_number
 
-SOURCE: Final = "sysfs block"
+UDISKS: Final = Origin("UDisks2")
+ORIGIN: Final = Origin("sysfs block")
 DRIVES_MAX: Final = 16
 _DRIVE = re.compile(r"(sd[a-z]{1,3}|vd[a-z]{1,3}|xvd[a-z]|nvme\d+n\d+|mmcblk\d+)")
 _SMART_PREFIXES: Final = ("sd", "nvme")
@@ -47,7 +45,7 @@ def query_udisks(deadline: Deadline) -> Objects:
     return managed_objects(_UDISKS, "/org/freedesktop/UDisks2", deadline)
 
 
-@source("drives", SOURCE, "disk.drives")
+@source("drives", ORIGIN, "disk.drives")
 def read_drives(
     deadline: Deadline,
     root: Path,
@@ -56,7 +54,7 @@ def read_drives(
 ) -> Reading:
     entries = _drives(root)
     drives = entries[:DRIVES_MAX]
-    fields = [available("disk.drives", SOURCE, tuple(p.name for p in entries))]
+    fields = [ORIGIN.available("disk.drives", tuple(p.name for p in entries))]
     known_health = _known_health(query, deadline) if drives else {}
     for entry in drives:
         fields += drive_fields(entry)
@@ -95,15 +93,14 @@ def drive_fields(entry: Path) -> list[Field]:
     """Return the fields of a drive in sysfs."""
     prefix = f"disk.drive.{entry.name}"
     sectors = read_number(entry / "size")
-    rotates = read_number(entry / "queue/rotational")
+    rotation = read_number(entry / "queue/rotational")
+    rotates = None if rotation is None else rotation == 1
     model = read_line(entry / "device/model") or read_line(entry / "device/name")
     not_reported = "the drive does not report it"
     return [
-        fact(f"{prefix}.model", SOURCE, model, not_reported),
-        fact(f"{prefix}.sizeBytes", SOURCE, sectors and sectors * _SECTOR_BYTES, not_reported),
-        fact(
-            f"{prefix}.rotational", SOURCE, None if rotates is None else rotates == 1, not_reported
-        ),
+        ORIGIN.fact(f"{prefix}.model", model, not_reported),
+        ORIGIN.fact(f"{prefix}.sizeBytes", sectors and sectors * _SECTOR_BYTES, not_reported),
+        ORIGIN.fact(f"{prefix}.rotational", rotates, not_reported),
         _wear(f"{prefix}.lifeUsedFraction", entry),
     ]
 
@@ -122,9 +119,9 @@ def parse_life_time(text: str) -> float | None:
 
 def _wear(key: str, entry: Path) -> Field:
     if not entry.name.startswith("mmcblk"):
-        return not_applicable(key, SOURCE, "only eMMC reports its wear to all users")
+        return ORIGIN.not_applicable(key, "only eMMC reports its wear to all users")
     life_time = parse_life_time(read_line(entry / "device/life_time") or "")
-    return fact(key, SOURCE, life_time, "the card does not report it")
+    return ORIGIN.fact(key, life_time, "the card does not report it")
 
 
 def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:
@@ -164,17 +161,17 @@ def _health(
     key = f"disk.drive.{name}.health"
     if isinstance(known_health, Unreadable):
         if known_health.status not in {"not-applicable", "unsupported"}:
-            return absent(key, "UDisks2", known_health.status, known_health.reason)
+            return UDISKS.absent(key, known_health.status, known_health.reason)
         return _query_health(key, name, query_drive, deadline)
     reason = "UDisks2 has no SMART verdict of the drive"
-    return fact(key, "UDisks2", known_health.get(name), reason)
+    return UDISKS.fact(key, known_health.get(name), reason)
 
 
 def _query_health(key: str, name: str, query_drive: smart.QueryDrive, deadline: Deadline) -> Field:
     """Query the drive with smartctl. Virtual drives and memory cards have no SMART verdict."""
     if not name.startswith(_SMART_PREFIXES):
-        return absent(key, smart.SOURCE, "unsupported", "the drive has no SMART verdict")
+        return smart.SMARTCTL.unsupported(key, "the drive has no SMART verdict")
     try:
-        return available(key, smart.SOURCE, query_drive(name, deadline))
+        return smart.SMARTCTL.available(key, query_drive(name, deadline))
     except (Unreadable, OSError, ValueError) as error:
-        return absent(key, smart.SOURCE, *status_of(error))
+        return smart.SMARTCTL.absent(key, *status_of(error))

@@ -9,12 +9,13 @@ from typing import Final, NamedTuple
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.resources import memory_size_field
-from collectors.application.source import Fields, available, fact, source
+from collectors.application.readers.resources import PSUTIL, memory_size_field
+from collectors.application.source import Fields, Origin, source
 from collectors.shared.sysfs import children, read_line, read_number, read_text
 
-DMI: Final = "sysfs dmi"
-HWMON: Final = "sysfs hwmon"
+CPUINFO: Final = Origin("/proc/cpuinfo")
+DMI: Final = Origin("sysfs dmi")
+HWMON: Final = Origin("sysfs hwmon")
 
 _PLACEHOLDERS: Final = frozenset(
     {
@@ -68,16 +69,16 @@ def read_machine(_: Deadline, root: Path) -> Fields:
     chassis = _CHASSIS.get(read_number(dmi / "chassis_type") or 0)
     reason = "the firmware does not report it"
     return (
-        fact("hardware.maker", DMI, _dmi_value(dmi, "sys_vendor"), reason),
-        fact("hardware.model", DMI, _dmi_value(dmi, "product_name") or board, reason),
-        fact("hardware.formFactor", DMI, chassis, reason),
-        fact("hardware.firmware", DMI, _dmi_value(dmi, "bios_version"), reason),
+        DMI.fact("hardware.maker", _dmi_value(dmi, "sys_vendor"), reason),
+        DMI.fact("hardware.model", _dmi_value(dmi, "product_name") or board, reason),
+        DMI.fact("hardware.formFactor", chassis, reason),
+        DMI.fact("hardware.firmware", _dmi_value(dmi, "bios_version"), reason),
     )
 
 
 @source(
     "processor",
-    "/proc/cpuinfo",
+    CPUINFO,
     "hardware.cpuModel",
     "hardware.physicalCores",
     "hardware.logicalCores",
@@ -88,9 +89,9 @@ def read_processor(_: Deadline, root: Path) -> Fields:
     cores = psutil.cpu_count(logical=False)
     reason = "the kernel does not report which logical cores share a physical core"
     return (
-        fact("hardware.cpuModel", "/proc/cpuinfo", model, "the processor does not name itself"),
-        fact("hardware.physicalCores", "psutil", cores, reason),
-        available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
+        CPUINFO.fact("hardware.cpuModel", model, "the processor does not name itself"),
+        PSUTIL.fact("hardware.physicalCores", cores, reason),
+        PSUTIL.available("hardware.logicalCores", os.cpu_count() or 1),
         memory_size_field(),
     )
 
@@ -152,9 +153,9 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
     no_hottest = "no temperature sensor is reliable" if sensors else no_sensor
     no_limit = "the hottest sensor reports no limit" if hottest else no_hottest
     return (
-        fact("hardware.temperatureCelsius", HWMON, celsius, no_hottest, "not-applicable"),
-        fact("hardware.temperatureLimitCelsius", HWMON, limit, no_limit, "not-applicable"),
-        fact("hardware.temperatures", HWMON, texts or None, no_sensor, "not-applicable"),
+        HWMON.fact("hardware.temperatureCelsius", celsius, no_hottest, "not-applicable"),
+        HWMON.fact("hardware.temperatureLimitCelsius", limit, no_limit, "not-applicable"),
+        HWMON.fact("hardware.temperatures", texts or None, no_sensor, "not-applicable"),
     )
 
 

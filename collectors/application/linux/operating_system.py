@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Fields, available, fact, source, unsupported
+from collectors.application.source import Fields, Origin, source
 from collectors.contract import Field
-from collectors.shared.sysfs import children, read_line, read_text, whole_number
+from collectors.shared.sysfs import children, read_line, read_text, text_or_empty, whole_number
 
-OS_RELEASE: Final = "os-release"
+KERNEL: Final = Origin("kernel")
+OS_RELEASE: Final = Origin("os-release")
+BOOT_CLOCK: Final = Origin("CLOCK_BOOTTIME")
+PSTORE: Final = Origin("pstore")
+REBOOT_REQUIRED: Final = Origin("/run/reboot-required")
 
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 _REBOOT_RECORDERS: Final = (
@@ -47,23 +51,28 @@ def read_system(_: Deadline, root: Path) -> Fields:
     no_version = "a rolling distribution has no version"
     no_build = "this distribution has no build numbers"
     return (
-        fact("os.name", OS_RELEASE, release.get("NAME"), "the system does not name itself"),
-        fact("os.version", OS_RELEASE, version, no_version, "not-applicable"),
-        fact("os.build", OS_RELEASE, build, no_build, "not-applicable"),
-        available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
-        available("os.architecture", "uname", platform.machine()),
+        OS_RELEASE.fact("os.name", release.get("NAME"), "the system does not name itself"),
+        OS_RELEASE.fact("os.version", version, no_version, "not-applicable"),
+        OS_RELEASE.fact("os.build", build, no_build, "not-applicable"),
+        *kernel_fields(),
     )
 
 
-@source(
-    "boot", "kernel", "os.bootTime", "os.uptimeSeconds", "os.lastBootReason", "os.pendingReboot"
-)
+def kernel_fields() -> Fields:
+    uname = Origin("uname")
+    return (
+        uname.available("os.kernel", f"{platform.system()} {platform.release()}"),
+        uname.available("os.architecture", platform.machine()),
+    )
+
+
+@source("boot", KERNEL, "os.bootTime", "os.uptimeSeconds", "os.lastBootReason", "os.pendingReboot")
 def read_boot(_: Deadline, root: Path) -> Fields:
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
     booted_at = datetime.fromtimestamp(time.time() - uptime, UTC).isoformat(timespec="seconds")
     return (
-        available("os.bootTime", "CLOCK_BOOTTIME", booted_at),
-        available("os.uptimeSeconds", "CLOCK_BOOTTIME", int(uptime)),
+        BOOT_CLOCK.available("os.bootTime", booted_at),
+        BOOT_CLOCK.available("os.uptimeSeconds", int(uptime)),
         boot_reason(root),
         pending_reboot(root),
     )
@@ -76,13 +85,13 @@ def boot_reason(root: Path) -> Field:
     """
     key = "os.lastBootReason"
     if any(entry.name.startswith("dmesg-") for entry in children(root / "sys/fs/pstore")):
-        return available(key, "pstore", "kernel-crash")
+        return PSTORE.available(key, "kernel-crash")
     for device in children(root / "sys/class/watchdog"):
         status = read_line(device / "bootstatus")
         for bit, reason in _WATCHDOG_BITS:
             if (whole_number(status) or 0) & bit:
-                return available(key, "watchdog", reason)
-    return unsupported(key, "pstore", "there is no record of a kernel crash or of the watchdog")
+                return Origin("watchdog").available(key, reason)
+    return PSTORE.unsupported(key, "there is no record of a kernel crash or of the watchdog")
 
 
 def pending_reboot(root: Path) -> Field:
@@ -94,17 +103,17 @@ def pending_reboot(root: Path) -> Field:
     """
     key = "os.pendingReboot"
     if (root / "run/reboot-required").exists():
-        return available(key, "/run/reboot-required", True)
+        return REBOOT_REQUIRED.available(key, True)
     if any((root / path).exists() for path in _REBOOT_RECORDERS):
-        return available(key, "/run/reboot-required", False)
-    return unsupported(key, "/run/reboot-required", "this system does not record it")
+        return REBOOT_REQUIRED.available(key, False)
+    return REBOOT_REQUIRED.unsupported(key, "this system does not record it")
 
 
-@source("regional settings", "/etc", "os.timeZone", "os.locale")
+@source("regional settings", Origin("/etc"), "os.timeZone", "os.locale")
 def read_regional_settings(_: Deadline, root: Path) -> Fields:
     return (
-        fact("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
-        fact("os.locale", "locale.conf", locale_name(root), "no locale is set"),
+        Origin("/etc/localtime").fact("os.timeZone", time_zone(root), "no time zone is set"),
+        Origin("locale.conf").fact("os.locale", locale_name(root), "no locale is set"),
     )
 
 
@@ -119,10 +128,7 @@ def time_zone(root: Path) -> str | None:
 
 def locale_name(root: Path) -> str | None:
     for path in ("etc/locale.conf", "etc/default/locale"):
-        try:
-            settings = parse_assignments(read_text(root / path))
-        except OSError:
-            continue
+        settings = parse_assignments(text_or_empty(root / path))
         if name := settings.get("LC_ALL") or settings.get("LANG"):
             return name
     return os.environ.get("LC_ALL") or os.environ.get("LANG")

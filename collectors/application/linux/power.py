@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.resources import POWER_KEYS, power_source
-from collectors.application.source import Fields, available, fact, not_applicable, source
+from collectors.application.readers.resources import POWER_KEYS, battery_fields, no_battery_fields
+from collectors.application.source import Fields, Origin, source
 from collectors.shared.sysfs import children, read_line, read_number
 
-SOURCE: Final = "sysfs power_supply"
+ORIGIN: Final = Origin("sysfs power_supply")
 HEALTH: Final = "hardware.batteryHealthFraction"
-_NOT_REPORTED: Final = "the battery does not report it"
 
 
-@source("power", SOURCE, *POWER_KEYS, HEALTH)
+@source("power", ORIGIN, *POWER_KEYS, HEALTH)
 def read_power(_: Deadline, root: Path) -> Fields:
     """Read the charge of all batteries together, and the health of the most worn one."""
     supplies = [
@@ -28,24 +27,16 @@ def read_power(_: Deadline, root: Path) -> Fields:
         if read_line(path / "scope") != "Device" and read_number(path / "present") != 0
     ]
     batteries = [path for path in supplies if read_line(path / "type") == "Battery"]
-    level_key, plugged_key, power_key = POWER_KEYS
     if not batteries:
         reason = "this machine has no battery"
-        return (
-            not_applicable(level_key, SOURCE, reason),
-            not_applicable(plugged_key, SOURCE, reason),
-            available(power_key, SOURCE, "mains"),
-            not_applicable(HEALTH, SOURCE, reason),
-        )
+        return (*no_battery_fields(ORIGIN), ORIGIN.not_applicable(HEALTH, reason))
     levels = [n for path in batteries if (n := read_number(path / "capacity")) is not None]
     level = round(sum(levels) / len(levels) / 100, 3) if levels else None
     is_plugged = _is_plugged([path for path in supplies if path not in batteries], batteries)
     health = min(filter(None, map(_health, batteries)), default=None)
     return (
-        fact(level_key, SOURCE, level, _NOT_REPORTED),
-        fact(plugged_key, SOURCE, is_plugged, _NOT_REPORTED),
-        fact(power_key, SOURCE, power_source(is_plugged), _NOT_REPORTED),
-        fact(HEALTH, SOURCE, health, _NOT_REPORTED),
+        *battery_fields(ORIGIN, level, is_plugged),
+        ORIGIN.fact(HEALTH, health, "the battery does not report it"),
     )
 
 

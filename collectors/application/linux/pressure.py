@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Fields, fact, source
+from collectors.application.source import Fields, Origin, source
 from collectors.contract import Field
-from collectors.shared.sysfs import read_text
+from collectors.shared.sysfs import text_or_empty
 
 _FILES: Final = {
     "cpu.stalledFraction": "cpu",
@@ -26,15 +26,12 @@ def parse_pressure(text: str) -> float | None:
     return None if match is None else min(1.0, round(float(match[1]) / 100, 4))
 
 
-@source("pressure", "/proc/pressure", *_FILES)
+@source("pressure", Origin("/proc/pressure"), *_FILES)
 def read_pressure(_: Deadline, root: Path) -> Fields:
     return tuple(_stalled(key, root / "proc/pressure" / name) for key, name in _FILES.items())
 
 
 def _stalled(key: str, path: Path) -> Field:
-    source = f"/proc/pressure/{path.name}"
-    try:
-        share = parse_pressure(read_text(path))
-    except OSError:
-        share = None
-    return fact(key, source, share, "this kernel does not measure how long tasks wait")
+    share = parse_pressure(text_or_empty(path))
+    origin = Origin(f"/proc/pressure/{path.name}")
+    return origin.fact(key, share, "this kernel does not measure how long tasks wait")

@@ -12,15 +12,7 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.readers.processes import Restarts
 from collectors.application.readers.services import service_keys
-from collectors.application.source import (
-    Fields,
-    all_absent,
-    available,
-    fact,
-    not_applicable,
-    source,
-    status_of,
-)
+from collectors.application.source import Fields, Origin, source, status_of
 from collectors.application.system_bus import (
     Properties,
     UnitState,
@@ -31,7 +23,7 @@ from collectors.application.system_bus import (
 from collectors.contract import Field
 from collectors.shared.sysfs import read_text
 
-SOURCE: Final = "systemd"
+ORIGIN: Final = Origin("systemd")
 ROLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "printSpooler": ("print spooler", ("cups.service",)),
     "timeSync": (
@@ -69,7 +61,7 @@ def read_unit(unit: str, deadline: Deadline) -> Properties:
     return all_properties("org.freedesktop.systemd1", unit_object(unit), "", deadline)
 
 
-@source("services", SOURCE, *service_keys(ROLES))
+@source("services", ORIGIN, *service_keys(ROLES))
 def read_services(
     deadline: Deadline,
     read_states: ReadStates = unit_states,
@@ -83,7 +75,7 @@ def read_services(
         keys = service_keys((role,))
         if name is None:
             reason = f"no {title} is installed"
-            fields += all_absent(keys, SOURCE, "not-applicable", reason)
+            fields += ORIGIN.all_absent(keys, "not-applicable", reason)
         else:
             properties = read_properties(name, deadline)
             fields += unit_fields(keys, name, installed_units[name], properties)
@@ -99,18 +91,18 @@ def choose_unit(candidates: Sequence[str], installed_units: Mapping[str, UnitSta
 
 def unit_fields(
     keys: tuple[str, ...], name: str, state: UnitState, properties: Properties
-) -> tuple[Field, ...]:
+) -> Fields:
     name_key, state_key, start_key, since_key, restarts_key = keys
     restarts, started_at = properties.get("NRestarts"), properties.get("ActiveEnterTimestamp")
     since, not_started = format_timestamp(started_at), "it has not run since the machine started"
     return (
-        available(name_key, SOURCE, name.removesuffix(".service")),
-        available(state_key, SOURCE, f"{state.active} ({state.sub})"),
-        fact(start_key, SOURCE, _text(properties, "UnitFileState"), "systemd does not report it"),
-        fact(since_key, SOURCE, since, not_started, "not-applicable"),
-        available(restarts_key, SOURCE, restarts)
+        ORIGIN.available(name_key, name.removesuffix(".service")),
+        ORIGIN.available(state_key, f"{state.active} ({state.sub})"),
+        ORIGIN.fact(start_key, _text(properties, "UnitFileState"), "systemd does not report it"),
+        ORIGIN.fact(since_key, since, not_started, "not-applicable"),
+        ORIGIN.available(restarts_key, restarts)
         if isinstance(restarts, int)
-        else not_applicable(restarts_key, SOURCE, "systemd counts no restarts of this unit"),
+        else ORIGIN.not_applicable(restarts_key, "systemd counts no restarts of this unit"),
     )
 
 

@@ -10,10 +10,10 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, load_object, number, objects, text
-from collectors.application.source import Unreadable
+from collectors.application.source import Origin, Unreadable
 from collectors.shared.run_command import output_of, run_command, start_command
 
-SOURCE: Final = "smartctl"
+SMARTCTL: Final = Origin("smartctl")
 _DENIED = re.compile(r"Permission denied|Operation not permitted")
 _AT_REST = re.compile(r"Device is in (?:STANDBY|SLEEP|LOW[ -]POWER)\b")
 _NOT_OPENED: Final = 0x02
@@ -51,13 +51,13 @@ def start_checks(devices: Iterable[str]) -> QueryDrive:
         if device not in running:
             return read_health(device, deadline)
         process = running.pop(device)
-        return parse_health(output_of(process, SOURCE, deadline.at).data)
+        return parse_health(output_of(process, SMARTCTL.name, deadline.at).data)
 
     return wait_for_health
 
 
 def _command(device: str) -> tuple[str, ...]:
-    return (SOURCE, "--json=c", "--health", "--nocheck=standby", f"/dev/{device}")
+    return (SMARTCTL.name, "--json=c", "--health", "--nocheck=standby", f"/dev/{device}")
 
 
 def parse_health(data: bytes) -> str:
@@ -67,7 +67,7 @@ def parse_health(data: bytes) -> str:
         Unreadable: The output has no verdict.
         ValueError: The output is malformed.
     """
-    answer = load_object(data, SOURCE)
+    answer = load_object(data, SMARTCTL.name)
     for status in objects(answer.get("smart_status")):
         passed = flag(status, "passed")
         if passed is not None:

@@ -11,10 +11,10 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.readers.peripherals import USB_KEYS, UsbDevice, usb_reading
-from collectors.application.source import Reading, all_absent, source
+from collectors.application.source import Origin, Reading, source
 from collectors.shared.sysfs import children, read_bytes, read_line
 
-SOURCE: Final = "sysfs usb"
+ORIGIN: Final = Origin("sysfs usb")
 
 _DEVICE = re.compile(r"\d+-\d+(\.\d+)*")
 _HEX = re.compile(r"[0-9A-Fa-f]{1,4}")
@@ -23,15 +23,15 @@ _DESCRIPTORS_MAX: Final = 8
 _DESCRIPTOR_MAX_BYTES: Final = 4096
 
 
-@source("usb", SOURCE, *USB_KEYS)
+@source("usb", ORIGIN, *USB_KEYS)
 def read_usb(_: Deadline, root: Path) -> Reading:
     directory = root / "sys/bus/usb/devices"
     if not directory.is_dir():
         reason = "this machine has no USB"
-        return Reading(all_absent(USB_KEYS, SOURCE, "not-applicable", reason))
+        return Reading(ORIGIN.all_absent(USB_KEYS, "not-applicable", reason))
     entries = children(directory, _ENTRIES_MAX)
     devices = [read_device(entry, entries) for entry in entries if _DEVICE.fullmatch(entry.name)]
-    return usb_reading(devices, SOURCE)
+    return usb_reading(devices, ORIGIN)
 
 
 def read_device(path: Path, entries: list[Path]) -> UsbDevice:

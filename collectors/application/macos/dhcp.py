@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.network.dhcp import INFINITE, Dhcp
+from collectors.application.readers.network.interfaces import INFINITE, Dhcp
 from collectors.application.source import status_of
 from collectors.contract import FieldStatus
 from collectors.shared.addresses import plain_address

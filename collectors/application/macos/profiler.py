@@ -18,11 +18,12 @@ from collectors.application.foreign_json import (
     objects,
     text,
 )
-from collectors.application.readers.network.wireless import NOT_CONNECTED, Wireless
+from collectors.application.readers.network.interfaces import NOT_CONNECTED, Wireless
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
+from collectors.application.source import Origin
 from collectors.shared.run_command import run_command
 
-SOURCE: Final = "system_profiler"
+SYSTEM_PROFILER: Final = Origin("system_profiler", "macOS does not report it")
 PROFILE_S: Final = 8.0
 """Time limit of a run. On a cold start, system_profiler takes seconds for USB and Wi-Fi."""
 
@@ -79,7 +80,7 @@ def entries_of(data: bytes, *data_types: str) -> list[Object]:
 
     Raises ValueError if none is present, or if ``data`` is not a JSON object.
     """
-    profile = load_object(data, SOURCE)
+    profile = load_object(data, SYSTEM_PROFILER.name)
     for data_type in data_types:
         if isinstance(profile.get(data_type), list):
             return list(objects(profile[data_type]))[:ENTRIES_MAX]

@@ -1,7 +1,6 @@
 """The sources of macOS. They create the fields of the snapshot from the output of programs."""
 
 import os
-import platform
 import plistlib
 import time
 from collections.abc import Callable
@@ -14,31 +13,21 @@ import psutil
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, number, text
-from collectors.application.linux.operating_system import time_zone
+from collectors.application.linux import displays, hardware, operating_system
 from collectors.application.macos import commands, dhcp, profiler
-from collectors.application.macos.profiler import PROFILE_S
+from collectors.application.macos.profiler import PROFILE_S, SYSTEM_PROFILER
 from collectors.application.readers import clock
 from collectors.application.readers.network import interfaces, resolver
-from collectors.application.readers.network.interfaces import Links
-from collectors.application.readers.network.wireless import Wireless
+from collectors.application.readers.network.interfaces import Links, Wireless
 from collectors.application.readers.peripherals import (
     BLUETOOTH_KEYS,
     USB_KEYS,
     bluetooth_reading,
     usb_reading,
 )
-from collectors.application.readers.resources import memory_size_field
+from collectors.application.readers.resources import PSUTIL, memory_size_field
 from collectors.application.readers.services import service_keys
-from collectors.application.source import (
-    Fields,
-    Reading,
-    all_absent,
-    available,
-    fact,
-    source,
-    status_of,
-    unsupported,
-)
+from collectors.application.source import Fields, Origin, Reading, source, status_of
 from collectors.contract import Field
 from collectors.shared.host.operating_system import macos_version
 from collectors.shared.sysfs import SMALL_MAX_BYTES, read_bytes
@@ -51,6 +40,10 @@ JOBS: Final = {
     "bluetooth": "com.apple.bluetoothd",
 }
 """The launchd job of each role."""
+SW_VERS: Final = Origin("sw_vers", "macOS does not report it")
+BOOT_TIME: Final = Origin("kern.boottime")
+SCUTIL: Final = Origin("scutil")
+LAUNCHD: Final = Origin("launchd")
 _PREFERENCES: Final = "Library/Preferences/.GlobalPreferences.plist"
 """The file with the preferences of the system, relative to the root directory."""
 _NOT_REPORTED: Final = "macOS does not report it"
@@ -58,46 +51,39 @@ _USB_HOST_SINCE: Final = 26
 """The version of macOS from which on SPUSBDataType is empty."""
 
 
-@source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
+@source("system", SW_VERS, *operating_system.read_system.keys)
 def read_system(deadline: Deadline) -> Fields:
     names = commands.parse_sw_vers(commands.run_program("sw_vers", deadline=deadline))
     return (
-        fact("os.name", "sw_vers", names.get("ProductName"), _NOT_REPORTED),
-        fact("os.version", "sw_vers", names.get("ProductVersion"), _NOT_REPORTED),
-        fact("os.build", "sw_vers", names.get("BuildVersion"), _NOT_REPORTED),
-        available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
-        available("os.architecture", "uname", platform.machine()),
+        SW_VERS.fact("os.name", names.get("ProductName")),
+        SW_VERS.fact("os.version", names.get("ProductVersion")),
+        SW_VERS.fact("os.build", names.get("BuildVersion")),
+        *operating_system.kernel_fields(),
     )
 
 
-@source(
-    "boot",
-    "kern.boottime",
-    "os.bootTime",
-    "os.uptimeSeconds",
-    "os.lastBootReason",
-    "os.pendingReboot",
-)
+@source("boot", BOOT_TIME, *operating_system.read_boot.keys)
 def read_boot(_: Deadline) -> Fields:
     booted_s = psutil.boot_time()
     timestamp = datetime.fromtimestamp(booted_s, UTC).isoformat(timespec="seconds")
     return (
-        available("os.bootTime", "kern.boottime", timestamp),
-        available("os.uptimeSeconds", "kern.boottime", max(0, int(time.time() - booted_s))),
-        unsupported("os.lastBootReason", "macOS", _NOT_REPORTED),
-        unsupported("os.pendingReboot", "macOS", _NOT_REPORTED),
+        BOOT_TIME.available("os.bootTime", timestamp),
+        BOOT_TIME.available("os.uptimeSeconds", max(0, int(time.time() - booted_s))),
+        Origin("macOS").unsupported("os.lastBootReason", _NOT_REPORTED),
+        Origin("macOS").unsupported("os.pendingReboot", _NOT_REPORTED),
     )
 
 
-@source("regional settings", "/etc", "os.timeZone", "os.locale")
+@source("regional settings", Origin("/etc"), *operating_system.read_regional_settings.keys)
 def read_regional_settings(_: Deadline, root: Path = Path("/")) -> Fields:
     """Read the settings of the system from its files.
 
     The environment variables are not read, because those of a service may have another locale.
     """
+    zone = operating_system.time_zone(root)
     return (
-        fact("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
-        fact("os.locale", "AppleLocale", _locale(root / _PREFERENCES), _NOT_REPORTED),
+        Origin("/etc/localtime").fact("os.timeZone", zone, "no time zone is set"),
+        Origin("AppleLocale").fact("os.locale", _locale(root / _PREFERENCES), _NOT_REPORTED),
     )
 
 
@@ -109,7 +95,7 @@ def _locale(preferences: Path) -> str | None:
     return locale if isinstance(locale, str) else None
 
 
-@source("clock", "ntp_adjtime", *clock.read_clock.keys)
+@source("clock", Origin("ntp_adjtime"), *clock.read_clock.keys)
 def read_clock(deadline: Deadline) -> Reading:
     query = partial(clock.adjtimex, "ntp_adjtime")
     return clock.read_clock(deadline, Path("/"), query, system_setter="timed")
@@ -117,71 +103,60 @@ def read_clock(deadline: Deadline) -> Reading:
 
 @source(
     "hardware",
-    profiler.SOURCE,
-    "hardware.maker",
-    "hardware.model",
-    "hardware.formFactor",
-    "hardware.firmware",
-    "hardware.cpuModel",
-    "hardware.physicalCores",
-    "hardware.logicalCores",
-    "hardware.memoryBytes",
+    SYSTEM_PROFILER,
+    *hardware.read_machine.keys,
+    *hardware.read_processor.keys,
     limit_s=PROFILE_S,
 )
 def read_hardware(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     entry = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
     form = profiler.form_factor(text(entry, "machine_name") or "")
     return (
-        available("hardware.maker", profiler.SOURCE, "Apple"),
+        SYSTEM_PROFILER.available("hardware.maker", "Apple"),
         _entry_fact("hardware.model", entry, "machine_model"),
-        fact("hardware.formFactor", profiler.SOURCE, form, _NOT_REPORTED),
+        SYSTEM_PROFILER.fact("hardware.formFactor", form),
         _entry_fact("hardware.firmware", entry, "boot_rom_version"),
         _entry_fact("hardware.cpuModel", entry, "chip_type", "cpu_type"),
-        fact("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _NOT_REPORTED),
-        available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
+        PSUTIL.fact("hardware.physicalCores", psutil.cpu_count(logical=False), _NOT_REPORTED),
+        PSUTIL.available("hardware.logicalCores", os.cpu_count() or 1),
         memory_size_field(),
     )
 
 
-@source("displays", profiler.SOURCE, "display.count", "display.connectors", limit_s=PROFILE_S)
+@source("displays", SYSTEM_PROFILER, *displays.read_displays.keys, limit_s=PROFILE_S)
 def read_displays(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     screens = profiler.parse_displays(profile("SPDisplaysDataType", deadline))
     fields = [
-        available("display.count", profiler.SOURCE, len(screens)),
-        available("display.connectors", profiler.SOURCE, tuple(name for name, _ in screens)),
+        SYSTEM_PROFILER.available("display.count", len(screens)),
+        SYSTEM_PROFILER.available("display.connectors", tuple(name for name, _ in screens)),
     ]
     for index, (name, resolution) in enumerate(screens):
         prefix = f"display.{index}"
         fields += [
-            fact(f"{prefix}.preferredMode", profiler.SOURCE, resolution, _NOT_REPORTED),
-            fact(f"{prefix}.model", profiler.SOURCE, name, _NOT_REPORTED),
+            SYSTEM_PROFILER.fact(f"{prefix}.preferredMode", resolution),
+            SYSTEM_PROFILER.fact(f"{prefix}.model", name),
         ]
     return tuple(fields)
 
 
-@source("drives", profiler.SOURCE, "disk.drives", limit_s=PROFILE_S)
+@source("drives", SYSTEM_PROFILER, "disk.drives", limit_s=PROFILE_S)
 def read_drives(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     kinds = ("SPNVMeDataType", "SPSerialATADataType")
     drives = [
         drive for kind in kinds for drive in profiler.parse_drives(profile(kind, deadline), kind)
     ]
-    fields = [available("disk.drives", profiler.SOURCE, tuple(str(d["bsd_name"]) for d in drives))]
+    fields = [SYSTEM_PROFILER.available("disk.drives", tuple(str(d["bsd_name"]) for d in drives))]
     for drive in drives:
         prefix = f"disk.drive.{drive['bsd_name']}"
         fields += [
-            fact(f"{prefix}.model", profiler.SOURCE, text(drive, "device_model"), _NOT_REPORTED),
-            fact(
-                f"{prefix}.sizeBytes",
-                profiler.SOURCE,
-                number(drive, "size_in_bytes"),
-                _NOT_REPORTED,
-            ),
-            fact(f"{prefix}.health", profiler.SOURCE, _health(drive), _NOT_REPORTED),
+            SYSTEM_PROFILER.fact(f"{prefix}.model", text(drive, "device_model")),
+            SYSTEM_PROFILER.fact(f"{prefix}.sizeBytes", number(drive, "size_in_bytes")),
+            SYSTEM_PROFILER.fact(f"{prefix}.health", _health(drive)),
         ]
     return tuple(fields)
 
 
-@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, limit_s=PROFILE_S)
+@source("interfaces", PSUTIL, *interfaces.read_interfaces.keys, limit_s=PROFILE_S)
 def read_interfaces(deadline: Deadline) -> Reading:
     return interfaces.read_interfaces(deadline, read_links)
 
@@ -207,16 +182,16 @@ def read_links(
     return Links(types, wireless, dhcp=leases)
 
 
-@source("resolver", "scutil", *resolver.read_resolver.keys, limit_s=resolver.RESOLVER_S)
+@source("resolver", SCUTIL, *resolver.read_resolver.keys, limit_s=resolver.RESOLVER_S)
 def read_resolver(deadline: Deadline, service_url: str) -> Reading:
-    return resolver.read_resolver(deadline, name_servers, service_url, "scutil")
+    return resolver.read_resolver(deadline, name_servers, service_url, SCUTIL)
 
 
 def name_servers(deadline: Deadline) -> tuple[str, ...]:
     return commands.parse_name_servers(commands.run_program("scutil", "--dns", deadline=deadline))
 
 
-@source("services", "launchd", *service_keys(JOBS))
+@source("services", LAUNCHD, *service_keys(JOBS))
 def read_services(deadline: Deadline) -> Reading:
     return service_reading(
         commands.parse_launchctl(commands.run_program("launchctl", "list", deadline=deadline))
@@ -231,37 +206,38 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
     """
     fields: list[Field] = []
     for role, label in JOBS.items():
-        name, state, *other_keys = service_keys((role,))
+        keys = service_keys((role,))
         if label not in jobs:
             reason = "launchd does not show it to this account"
-            fields += all_absent((name, state, *other_keys), "launchd", "unsupported", reason)
+            fields += LAUNCHD.all_absent(keys, "unsupported", reason)
             continue
+        name, state, *other_keys = keys
         fields += [
-            available(name, "launchd", label),
-            available(state, "launchd", "running" if jobs[label] else "waiting"),
-            *all_absent(other_keys, "launchd", "unsupported", _NOT_REPORTED),
+            LAUNCHD.available(name, label),
+            LAUNCHD.available(state, "running" if jobs[label] else "waiting"),
+            *LAUNCHD.all_absent(other_keys, "unsupported", _NOT_REPORTED),
         ]
     return Reading(tuple(fields))
 
 
-@source("usb", profiler.SOURCE, *USB_KEYS, limit_s=PROFILE_S)
+@source("usb", SYSTEM_PROFILER, *USB_KEYS, limit_s=PROFILE_S)
 def read_usb(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Reading:
     version = macos_version() or ""
     is_new_format = int(version.partition(".")[0] or 0) >= _USB_HOST_SINCE
     data = profile("SPUSBHostDataType" if is_new_format else "SPUSBDataType", deadline)
-    return usb_reading(profiler.parse_usb(data), profiler.SOURCE)
+    return usb_reading(profiler.parse_usb(data), SYSTEM_PROFILER)
 
 
-@source("bluetooth", profiler.SOURCE, *BLUETOOTH_KEYS, limit_s=PROFILE_S)
+@source("bluetooth", SYSTEM_PROFILER, *BLUETOOTH_KEYS, limit_s=PROFILE_S)
 def read_bluetooth(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Reading:
     is_on, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
     key, reason = "peripherals.bluetoothPowered", "macOS lists no Bluetooth controller"
-    powered = fact(key, profiler.SOURCE, is_on, reason)
-    return bluetooth_reading(devices, powered, profiler.SOURCE)
+    powered = SYSTEM_PROFILER.fact(key, is_on, reason)
+    return bluetooth_reading(devices, powered, SYSTEM_PROFILER)
 
 
 def _entry_fact(key: str, answer: Object, *names: str) -> Field:
-    return fact(key, profiler.SOURCE, text(answer, *names), _NOT_REPORTED)
+    return SYSTEM_PROFILER.fact(key, text(answer, *names))
 
 
 def _health(drive: Object) -> str | None:

@@ -15,18 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import (
-    Fields,
-    absent,
-    all_absent,
-    available,
-    fact,
-    source,
-    status_of,
-)
-from collectors.shared.sysfs import children, read_line, read_text
+from collectors.application.source import Fields, Origin, source, status_of
+from collectors.shared.sysfs import children, read_line, text_or_empty
 
-ADJTIMEX: Final = "adjtimex"
+ADJTIMEX: Final = Origin("adjtimex")
 
 _STA_UNSYNC: Final = 0x0040
 _STA_NANO: Final = 0x2000
@@ -61,7 +53,7 @@ class Timex(ctypes.Structure):
     )
 
 
-def adjtimex(call: str = ADJTIMEX) -> tuple[int, Timex]:
+def adjtimex(call: str = "adjtimex") -> tuple[int, Timex]:
     """Call the C function with the name ``call``.
 
     Returns its result, which is the state of the clock, and the struct that it filled. Raises
@@ -94,10 +86,10 @@ def read_clock(
         status, reason = status_of(error)
         mark = root / "run/systemd/timesync/synchronized"
         if not mark.exists():
-            return all_absent(read_clock.keys, ADJTIMEX, status, reason)
+            return ADJTIMEX.all_absent(read_clock.keys, status, reason)
         return (
-            available("os.clockSynchronised", "systemd-timesyncd", True),
-            absent("os.clockOffsetMilliseconds", ADJTIMEX, status, reason),
+            Origin("systemd-timesyncd").available("os.clockSynchronised", True),
+            ADJTIMEX.absent("os.clockOffsetMilliseconds", status, reason),
         )
     is_synchronised = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
     setter = None if is_synchronised else system_setter or clock_setter(root)
@@ -105,13 +97,13 @@ def read_clock(
         reason = (
             f"{setter} sets the clock, but does not report to the kernel that it is synchronised"
         )
-        return all_absent(read_clock.keys, ADJTIMEX, "unsupported", reason)
+        return ADJTIMEX.all_absent(read_clock.keys, "unsupported", reason)
     scale = 1_000_000 if figures.status & _STA_NANO else 1_000
     offset = round(figures.offset / scale, 3) if is_synchronised else None
     reason = "nothing synchronises this clock, so no offset is known"
     return (
-        available("os.clockSynchronised", ADJTIMEX, is_synchronised),
-        fact("os.clockOffsetMilliseconds", ADJTIMEX, offset, reason, "not-applicable"),
+        ADJTIMEX.available("os.clockSynchronised", is_synchronised),
+        ADJTIMEX.fact("os.clockOffsetMilliseconds", offset, reason, "not-applicable"),
     )
 
 
@@ -123,7 +115,9 @@ def clock_setter(root: Path) -> str | None:
     programs = {read_line(path) for path in (root / "proc").glob("[0-9]*/comm")}
     if setters := programs & _SETTERS:
         return min(filter(None, setters))
-    if "chronyd" in programs and not any(_has_rtcsync(root / path) for path in _CHRONY_SETTINGS):
+    if "chronyd" in programs and not any(
+        _RTCSYNC.search(text_or_empty(root / path)) for path in _CHRONY_SETTINGS
+    ):
         return "chronyd"
     if (root / _OPEN_NTPD_SOCKET).exists():
         return "OpenNTPD"
@@ -132,10 +126,3 @@ def clock_setter(root: Path) -> str | None:
     devices = children(root / "sys/bus/vmbus/devices")
     is_hyper_v = any(_HYPER_V in (read_line(device / "class_id") or "") for device in devices)
     return "Hyper-V" if is_hyper_v else None
-
-
-def _has_rtcsync(path: Path) -> bool:
-    try:
-        return _RTCSYNC.search(read_text(path)) is not None
-    except OSError:
-        return False

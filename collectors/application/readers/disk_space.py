@@ -17,21 +17,13 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import (
-    Reading,
-    Unreadable,
-    absent,
-    available,
-    failed,
-    left_out,
-    source,
-)
-from collectors.contract import Field
+from collectors.application.source import Fields, Origin, Reading, Unreadable, left_out, source
 from collectors.shared.run_command import release, start_command
 from collectors.shared.text import clean_text
 
 MOUNTS_MAX: Final = 32
-SOURCE: Final = "statvfs"
+MOUNT_TABLE: Final = Origin("mount table")
+ORIGIN: Final = Origin("statvfs")
 SPACE_S: Final = 1.5
 """Time limit of `df`. If a disk does not report its size within this time, its fields get the
 status collection-failed, which creates a finding.
@@ -88,7 +80,7 @@ reason is a text, the snapshot's fields about the space, such as ``disk.*.freeBy
 status collection-failed. An `Unreadable` has both the reason and the status of these fields."""
 
 
-@source("disk", SOURCE, "disk.mounts")
+@source("disk", ORIGIN, "disk.mounts")
 def read_disk_space(
     deadline: Deadline,
     read_mounts: Callable[[], Sequence[Mount]],
@@ -98,30 +90,30 @@ def read_disk_space(
     first_mounts = all_mounts[:MOUNTS_MAX]
     measure = query or (space_by_psutil if sys.platform == "win32" else space_by_df)
     answers = measure(first_mounts, deadline.sooner(SPACE_S))
-    fields = [available("disk.mounts", "mount table", tuple(map(_name, first_mounts)))]
+    fields = [MOUNT_TABLE.available("disk.mounts", tuple(map(_name, first_mounts)))]
     for mount in first_mounts:
         fields += fields_of(mount, answers.get(mount.path, "the mount was not queried"))
     limitations = left_out(len(all_mounts), MOUNTS_MAX, "mounts")
     return Reading(tuple(fields), limitations=limitations)
 
 
-def fields_of(mount: Mount, answer: Space | Unreadable | str) -> tuple[Field, ...]:
+def fields_of(mount: Mount, answer: Space | Unreadable | str) -> Fields:
     """Return the fields of a mount. ``answer`` is its space, or the reason why it is unknown."""
     prefix = f"disk.{_name(mount)}"
-    fields: tuple[Field, ...] = (
-        available(f"{prefix}.fileSystem", "mount table", mount.file_system),
-        available(f"{prefix}.readOnly", "mount table", mount.read_only),
+    fields: Fields = (
+        MOUNT_TABLE.available(f"{prefix}.fileSystem", mount.file_system),
+        MOUNT_TABLE.available(f"{prefix}.readOnly", mount.read_only),
     )
     if mount.errors is not None:
-        fields = (*fields, available(f"{prefix}.errors", "sysfs", mount.errors))
+        fields = (*fields, Origin("sysfs").available(f"{prefix}.errors", mount.errors))
     keys = (f"{prefix}.sizeBytes", f"{prefix}.freeBytes", f"{prefix}.usedFraction")
     if isinstance(answer, str):
-        return (*fields, *(failed(key, SOURCE, answer) for key in keys))
+        return (*fields, *(ORIGIN.absent(key, "collection-failed", answer) for key in keys))
     if isinstance(answer, Unreadable):
-        return (*fields, *(absent(key, SOURCE, answer.status, answer.reason) for key in keys))
+        return (*fields, *(ORIGIN.absent(key, answer.status, answer.reason) for key in keys))
     used_share = 1 - answer.free_bytes / answer.size_bytes if answer.size_bytes else 0.0
     values = (answer.size_bytes, answer.free_bytes, round(min(1.0, max(0.0, used_share)), 4))
-    return (*fields, *map(available, keys, (SOURCE,) * 3, values))
+    return (*fields, *map(ORIGIN.available, keys, values))
 
 
 def parse_df(data: bytes) -> Space | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.application.source import Fields, Reading, available, fact, left_out, not_applicable
+from collectors.application.source import Fields, Origin, Reading, left_out
 from collectors.contract import Field, PeripheralFields
 from collectors.shared.text import clean_text
 
@@ -83,21 +83,21 @@ def guess_kind(device: UsbDevice) -> str | None:
     return by_word or _VENDORS.get(device.vendor_id or 0)
 
 
-def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
+def usb_fields(device: UsbDevice, origin: Origin) -> PeripheralFields:
     """Return the fields of a USB device, with a fingerprint instead of its serial number."""
     classes = tuple(dict.fromkeys(_CLASSES.get(code, f"0x{code:02x}") for code in device.classes))
     serial = fingerprint(device.serial) if device.serial else None
     not_reported, no_serial = "the device does not report it", "the device has no serial number"
     fields: Fields = (
-        fact("usb.vendorId", source, _hex(device.vendor_id), not_reported),
-        fact("usb.productId", source, _hex(device.product_id), not_reported),
-        fact("usb.vendor", source, device.vendor, not_reported),
-        fact("usb.product", source, device.product, not_reported),
-        fact("usb.classes", source, classes or None, not_reported),
-        fact("usb.drivers", source, device.drivers or None, "no driver claims it"),
-        fact("usb.speedMegabitsPerSecond", source, device.speed_megabits, not_reported),
-        fact("usb.guess", source, guess_kind(device), "its kind is unknown"),
-        fact("usb.serialFingerprint", source, serial, no_serial, "not-applicable"),
+        origin.fact("usb.vendorId", _hex(device.vendor_id), not_reported),
+        origin.fact("usb.productId", _hex(device.product_id), not_reported),
+        origin.fact("usb.vendor", device.vendor, not_reported),
+        origin.fact("usb.product", device.product, not_reported),
+        origin.fact("usb.classes", classes or None, not_reported),
+        origin.fact("usb.drivers", device.drivers or None, "no driver claims it"),
+        origin.fact("usb.speedMegabitsPerSecond", device.speed_megabits, not_reported),
+        origin.fact("usb.guess", guess_kind(device), "its kind is unknown"),
+        origin.fact("usb.serialFingerprint", serial, no_serial, "not-applicable"),
     )
     return PeripheralFields(f"usb-{clean_text(device.local_id, 64)}", "usb", fields)
 
@@ -118,35 +118,36 @@ class BluetoothDevice:
     is_personal: bool = False
 
 
-def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
+def bluetooth_fields(device: BluetoothDevice, origin: Origin) -> PeripheralFields:
     """Return the fields of a paired device, without the name if the device may be personal."""
     not_reported = "the device does not report it"
+    not_collected = "names of devices that may be personal are not collected"
     name = (
-        not_applicable(
-            "bluetooth.name", source, "names of devices that may be personal are not collected"
-        )
+        origin.not_applicable("bluetooth.name", not_collected)
         if device.is_personal
-        else fact("bluetooth.name", source, device.name, not_reported)
+        else origin.fact("bluetooth.name", device.name, not_reported)
     )
     fields = (
         name,
-        fact("bluetooth.kind", source, device.kind, not_reported),
-        available("bluetooth.paired", source, True),
-        fact("bluetooth.connected", source, device.connected, not_reported),
-        fact("bluetooth.batteryFraction", source, device.battery_fraction, not_reported),
-        fact("bluetooth.signalDbm", source, device.signal_dbm, not_reported),
+        origin.fact("bluetooth.kind", device.kind, not_reported),
+        origin.available("bluetooth.paired", True),
+        origin.fact("bluetooth.connected", device.connected, not_reported),
+        origin.fact("bluetooth.batteryFraction", device.battery_fraction, not_reported),
+        origin.fact("bluetooth.signalDbm", device.signal_dbm, not_reported),
     )
     return PeripheralFields(f"bluetooth-{fingerprint(device.address.lower())}", "bluetooth", fields)
 
 
-def usb_reading(devices: Sequence[UsbDevice], origin: str) -> Reading:
-    count = available("peripherals.usbCount", origin, len(devices))
+def usb_reading(devices: Sequence[UsbDevice], origin: Origin) -> Reading:
+    count = origin.available("peripherals.usbCount", len(devices))
     entries = tuple(usb_fields(device, origin) for device in devices)
     return _reading((count,), entries, "USB")
 
 
-def bluetooth_reading(devices: Sequence[BluetoothDevice], powered: Field, origin: str) -> Reading:
-    count = available("peripherals.bluetoothCount", origin, len(devices))
+def bluetooth_reading(
+    devices: Sequence[BluetoothDevice], powered: Field, origin: Origin
+) -> Reading:
+    count = origin.available("peripherals.bluetoothCount", len(devices))
     entries = tuple(bluetooth_fields(device, origin) for device in devices)
     return _reading((count, powered), entries, "Bluetooth")
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, Unreadable, available, fact, left_out, source
-from collectors.contract import Field
+from collectors.application.source import Fields, Origin, Reading, Unreadable, left_out, source
 from collectors.shared import ipp
 from collectors.shared.cups import NotRunning, query_cups
 from collectors.shared.print_jobs import JOBS_REQUEST, QUEUE_NAME_MAX, Job, parse_jobs
 from collectors.shared.text import clean_text
 
-SOURCE: Final = "CUPS"
+ORIGIN: Final = Origin("CUPS")
 QUEUES_MAX: Final = 32
 _REQUESTED_ATTRIBUTES: Final = (
     "printer-name",
@@ -46,7 +45,7 @@ Query = Callable[[bytes, float], ipp.Response]
 
 @source(
     "print queues",
-    SOURCE,
+    ORIGIN,
     "printqueue.queues",
     "printqueue.waitingJobs",
     "printqueue.stuckJobs",
@@ -66,12 +65,10 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
     stopped_queues = {queue.name for queue in queues if queue.state in {"stopped", "offline"}}
     oldest = max((job.age_s for job in jobs if job.age_s is not None), default=None)
     fields = [
-        available("printqueue.queues", SOURCE, tuple(queue.name for queue in queues)),
-        available("printqueue.waitingJobs", SOURCE, len(jobs)),
-        available(
-            "printqueue.stuckJobs", SOURCE, sum(job.is_stuck(stopped_queues) for job in jobs)
-        ),
-        fact("printqueue.oldestJobSeconds", SOURCE, oldest, "no job waits", "not-applicable"),
+        ORIGIN.available("printqueue.queues", tuple(queue.name for queue in queues)),
+        ORIGIN.available("printqueue.waitingJobs", len(jobs)),
+        ORIGIN.available("printqueue.stuckJobs", sum(job.is_stuck(stopped_queues) for job in jobs)),
+        ORIGIN.fact("printqueue.oldestJobSeconds", oldest, "no job waits", "not-applicable"),
     ]
     for queue in queues[:QUEUES_MAX]:
         queue_jobs = [job for job in jobs if job.queue == queue.name]
@@ -82,14 +79,14 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
     return Reading(tuple(fields), limitations=limitations)
 
 
-def queue_fields(queue: Queue, waiting: int, stuck: int) -> tuple[Field, ...]:
+def queue_fields(queue: Queue, waiting: int, stuck: int) -> Fields:
     prefix = f"printqueue.{queue.name}"
     return (
-        available(f"{prefix}.state", SOURCE, queue.state),
-        fact(f"{prefix}.accepting", SOURCE, queue.accepting, "the spooler does not report it"),
-        available(f"{prefix}.reasons", SOURCE, queue.reasons),
-        available(f"{prefix}.waitingJobs", SOURCE, waiting),
-        available(f"{prefix}.stuckJobs", SOURCE, stuck),
+        ORIGIN.available(f"{prefix}.state", queue.state),
+        ORIGIN.fact(f"{prefix}.accepting", queue.accepting, "the spooler does not report it"),
+        ORIGIN.available(f"{prefix}.reasons", queue.reasons),
+        ORIGIN.available(f"{prefix}.waitingJobs", waiting),
+        ORIGIN.available(f"{prefix}.stuckJobs", stuck),
     )
 
 

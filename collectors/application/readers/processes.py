@@ -13,18 +13,12 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import (
-    Reading,
-    available,
-    fact,
-    left_out,
-    not_applicable,
-    source,
-)
-from collectors.contract import Field, FieldStatus
+from collectors.application.source import CONFIGURATION, Fields, Origin, Reading, left_out, source
+from collectors.contract import FieldStatus
 from collectors.shared.text import clean_text
 
-SOURCE: Final = "process table"
+SERVICE_MANAGER: Final = Origin("service manager")
+ORIGIN: Final = Origin("process table")
 WATCHED_MAX: Final = 32
 WINDOW_S: Final = 1.0
 
@@ -59,7 +53,7 @@ def no_restarts(_pid: int, _deadline: Deadline) -> Restarts:
     return Restarts()
 
 
-@source("processes", SOURCE, "process.watched")
+@source("processes", ORIGIN, "process.watched")
 def read_processes(
     deadline: Deadline,
     watched: Sequence[str],
@@ -70,7 +64,7 @@ def read_processes(
 ) -> Reading:
     every_name = dict.fromkeys(filter(None, (clean_text(name, 64) for name in watched)))
     names = tuple(every_name)[:WATCHED_MAX]
-    fields = [available("process.watched", "configuration", names)]
+    fields = [CONFIGURATION.available("process.watched", names)]
     if names:
         read = table or read_table
         program_names = frozenset(map(program_name, names))
@@ -93,7 +87,7 @@ def program_fields(
     before: Iterable[Sample],
     after: Iterable[Sample],
     restarts: Callable[[int], Restarts],
-) -> tuple[Field, ...]:
+) -> Fields:
     """Return the fields of a program.
 
     Args:
@@ -108,20 +102,26 @@ def program_fields(
     )
     prefix = f"process.{name}"
     fields = (
-        available(f"{prefix}.running", SOURCE, bool(running)),
-        available(f"{prefix}.count", SOURCE, len(running)),
+        ORIGIN.available(f"{prefix}.running", bool(running)),
+        ORIGIN.available(f"{prefix}.count", len(running)),
     )
     if not running:
         reason = "the program is not running"
-        return (*fields, *(not_applicable(f"{prefix}.{a}", SOURCE, reason) for a in ASPECTS))
+        return (
+            *fields,
+            *(ORIGIN.not_applicable(f"{prefix}.{a}", reason) for a in ASPECTS),
+        )
     cpu_s = sum(cpu_seconds(running, {(s.pid, s.created): s.cpu_s for s in before}))
+    known = restarts(running[0].pid)
     started_at = datetime.fromtimestamp(running[0].created, UTC).isoformat(timespec="seconds")
     return (
         *fields,
-        available(f"{prefix}.startedAt", SOURCE, started_at),
-        available(f"{prefix}.cpuFraction", SOURCE, round(cpu_s / WINDOW_S, 4)),
-        available(f"{prefix}.memoryBytes", SOURCE, sum(s.memory_bytes for s in running)),
-        _restarts(f"{prefix}.restartsSinceBoot", restarts(running[0].pid)),
+        ORIGIN.available(f"{prefix}.startedAt", started_at),
+        ORIGIN.available(f"{prefix}.cpuFraction", round(cpu_s / WINDOW_S, 4)),
+        ORIGIN.available(f"{prefix}.memoryBytes", sum(s.memory_bytes for s in running)),
+        SERVICE_MANAGER.fact(
+            f"{prefix}.restartsSinceBoot", known.count, known.reason, known.status
+        ),
     )
 
 
@@ -156,7 +156,3 @@ def read_table(program_names: frozenset[str]) -> tuple[Sample, ...]:
         except psutil.Error:
             continue
     return tuple(samples)
-
-
-def _restarts(key: str, restarts: Restarts) -> Field:
-    return fact(key, "service manager", restarts.count, restarts.reason, restarts.status)

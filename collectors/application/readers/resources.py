@@ -8,19 +8,11 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import (
-    Fields,
-    Reading,
-    all_absent,
-    available,
-    fact,
-    left_out,
-    not_applicable,
-    source,
-)
+from collectors.application.source import Fields, Origin, Reading, left_out, source
 from collectors.contract import Field
 
-SOURCE: Final = "psutil"
+PSUTIL: Final = Origin("psutil")
+LOAD_AVERAGE: Final = Origin("getloadavg")
 WINDOW_S: Final = 1.0
 CORES_MAX: Final = 64
 POWER_KEYS: Final = (
@@ -33,23 +25,23 @@ FREQUENCY_MIN_MHZ: Final = 50
 know the frequency."""
 
 
-@source("memory", SOURCE, "memory.totalBytes", "memory.availableBytes", "memory.usedFraction")
+@source("memory", PSUTIL, "memory.totalBytes", "memory.availableBytes", "memory.usedFraction")
 def read_memory(_: Deadline) -> Fields:
     memory = _memory()
     used_share = round(1 - memory.available / memory.total, 4)
     return (
-        available("memory.totalBytes", SOURCE, memory.total),
-        available("memory.availableBytes", SOURCE, memory.available),
-        available("memory.usedFraction", SOURCE, used_share),
+        PSUTIL.available("memory.totalBytes", memory.total),
+        PSUTIL.available("memory.availableBytes", memory.available),
+        PSUTIL.available("memory.usedFraction", used_share),
     )
 
 
 def memory_size_field() -> Field:
     """Return the field hardware.memoryBytes. It has the same value as memory.totalBytes."""
-    return available("hardware.memoryBytes", SOURCE, _memory().total)
+    return PSUTIL.available("hardware.memoryBytes", _memory().total)
 
 
-@source("swap", SOURCE, "memory.swapTotalBytes", "memory.swapUsedBytes")
+@source("swap", PSUTIL, "memory.swapTotalBytes", "memory.swapUsedBytes")
 def read_swap(_: Deadline) -> Fields:
     """Read the swap space.
 
@@ -58,66 +50,67 @@ def read_swap(_: Deadline) -> Fields:
     """
     swap = psutil.swap_memory()
     return (
-        available("memory.swapTotalBytes", SOURCE, swap.total),
-        available("memory.swapUsedBytes", SOURCE, swap.used),
+        PSUTIL.available("memory.swapTotalBytes", swap.total),
+        PSUTIL.available("memory.swapUsedBytes", swap.used),
     )
 
 
-@source("cpu", SOURCE, "cpu.useFraction", "cpu.busiestCoreUseFraction", "cpu.frequencyMegahertz")
+@source("cpu", PSUTIL, "cpu.useFraction", "cpu.busiestCoreUseFraction", "cpu.frequencyMegahertz")
 def read_cpu(_: Deadline) -> Reading:
     """Measure every core over one second."""
     uses = [percent / 100 for percent in psutil.cpu_percent(WINDOW_S, percpu=True)]
     overall = sum(uses) / len(uses) if uses else 0.0
     cores = tuple(
-        available(f"cpu.core.{number}.useFraction", SOURCE, round(use, 4))
+        PSUTIL.available(f"cpu.core.{number}.useFraction", round(use, 4))
         for number, use in enumerate(uses[:CORES_MAX])
     )
     fields = (
-        available("cpu.useFraction", SOURCE, round(overall, 4)),
-        available("cpu.busiestCoreUseFraction", SOURCE, round(max(uses, default=0.0), 4)),
+        PSUTIL.available("cpu.useFraction", round(overall, 4)),
+        PSUTIL.available("cpu.busiestCoreUseFraction", round(max(uses, default=0.0), 4)),
         _frequency(),
         *cores,
     )
     return Reading(fields, limitations=left_out(len(uses), CORES_MAX, "processor cores"))
 
 
-@source("load", "getloadavg", "cpu.load1", "cpu.load5", "cpu.load15")
+@source("load", LOAD_AVERAGE, "cpu.load1", "cpu.load5", "cpu.load15")
 def read_load(_: Deadline) -> Fields:
     if not hasattr(os, "getloadavg"):
         reason = "this system has no load average"
-        return all_absent(read_load.keys, "getloadavg", "unsupported", reason)
+        return LOAD_AVERAGE.all_absent(read_load.keys, "unsupported", reason)
     one, five, fifteen = (round(load, 2) for load in os.getloadavg())
     return (
-        available("cpu.load1", "getloadavg", one),
-        available("cpu.load5", "getloadavg", five),
-        available("cpu.load15", "getloadavg", fifteen),
+        LOAD_AVERAGE.available("cpu.load1", one),
+        LOAD_AVERAGE.available("cpu.load5", five),
+        LOAD_AVERAGE.available("cpu.load15", fifteen),
     )
 
 
-@source("power", SOURCE, *POWER_KEYS)
+@source("power", PSUTIL, *POWER_KEYS)
 def read_power(_: Deadline) -> Fields:
     """Read the battery and the power source."""
-    level_key, plugged_key, power_key = POWER_KEYS
     battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
     if battery is None:
-        reason = "this machine has no battery"
-        return (
-            not_applicable(level_key, SOURCE, reason),
-            not_applicable(plugged_key, SOURCE, reason),
-            available(power_key, SOURCE, "mains"),
-        )
-    is_plugged = battery.power_plugged
-    return (
-        available(level_key, SOURCE, round(battery.percent / 100, 3)),
-        fact(plugged_key, SOURCE, is_plugged, "the battery does not report it"),
-        fact(power_key, SOURCE, power_source(is_plugged), "the battery does not report it"),
+        return no_battery_fields(PSUTIL)
+    return battery_fields(PSUTIL, round(battery.percent / 100, 3), battery.power_plugged)
+
+
+def no_battery_fields(origin: Origin) -> Fields:
+    """Return the fields of `POWER_KEYS` for a machine without a battery."""
+    *battery_keys, power_key = POWER_KEYS
+    reason = "this machine has no battery"
+    absences = origin.all_absent(battery_keys, "not-applicable", reason)
+    return (*absences, origin.available(power_key, "mains"))
+
+
+def battery_fields(origin: Origin, level: float | None, is_plugged: bool | None) -> Fields:
+    """Return the fields of `POWER_KEYS`. ``level`` is the charge of the battery, from 0 to 1."""
+    power_source = {True: "mains", False: "battery", None: None}[is_plugged]
+    values = (level, is_plugged, power_source)
+    reason = "the battery does not report it"
+    return tuple(
+        origin.fact(key, value, reason) for key, value in zip(POWER_KEYS, values, strict=True)
     )
-
-
-def power_source(is_plugged: bool | None) -> str | None:
-    if is_plugged is None:
-        return None
-    return "mains" if is_plugged else "battery"
 
 
 @cache
@@ -135,4 +128,4 @@ def _frequency() -> Field:
         frequency = None
     current = frequency.current if frequency and math.isfinite(frequency.current) else 0.0
     known = round(current) if current >= FREQUENCY_MIN_MHZ else None
-    return fact("cpu.frequencyMegahertz", SOURCE, known, "the processor does not report it")
+    return PSUTIL.fact("cpu.frequencyMegahertz", known, "the processor does not report it")

@@ -9,11 +9,11 @@ from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers import peripherals
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
 from collectors.application.readers.print_queues import Queue, queue_reading, read_print_queues
-from collectors.application.source import Reading, fact, source
+from collectors.application.source import Reading, source
 from collectors.application.windows import powershell
 from collectors.application.windows.script import (
+    CIM,
     SCRIPT_S,
-    SOURCE,
     Section,
     Sections,
     field_group,
@@ -45,7 +45,7 @@ _JOB_STOPPED: Final = 0x0002 | 0x0020 | 0x0040 | 0x0200 | 0x0400
 
 @field_group(*peripherals.USB_KEYS)
 def usb_reading(sections: Sections) -> Reading:
-    return peripherals.usb_reading(parse_usb(section(sections, "usb")), SOURCE)
+    return peripherals.usb_reading(parse_usb(section(sections, "usb")), CIM)
 
 
 def parse_usb(answer: Section) -> tuple[UsbDevice, ...]:
@@ -79,8 +79,8 @@ def bluetooth_reading(sections: Sections) -> Reading:
     radios = sections.get("radios", Section()).rows
     is_on = any(text(radio, "Status") == "OK" for radio in radios) if radios else None
     key, reason = "peripherals.bluetoothPowered", "no Bluetooth radio was found"
-    powered = fact(key, SOURCE, is_on, reason, "not-applicable")
-    return peripherals.bluetooth_reading(devices, powered, SOURCE)
+    powered = CIM.fact(key, is_on, reason, "not-applicable")
+    return peripherals.bluetooth_reading(devices, powered, CIM)
 
 
 @field_group(*read_print_queues.keys)
@@ -109,7 +109,7 @@ def parse_jobs(answer: Section) -> tuple[Job, ...]:
 GROUPS: Final = (queues_reading, usb_reading, bluetooth_reading)
 
 
-@source("devices", SOURCE, *keys_of(GROUPS), limit_s=SCRIPT_S)
+@source("devices", CIM, *keys_of(GROUPS), limit_s=SCRIPT_S)
 def read_devices(deadline: Deadline) -> Reading:
     return read_groups(GROUPS, read_sections(powershell.DEVICES, deadline))
 

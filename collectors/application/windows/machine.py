@@ -12,31 +12,20 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers.network import interfaces
-from collectors.application.readers.network.dhcp import Dhcp
-from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.interfaces import Dhcp, Links, Wireless
 from collectors.application.readers.network.name_servers import ANSWERS_KEY, WAIT_S, answers_field
 from collectors.application.readers.network.resolver import (
     PROXY_KEYS,
     proxy_fields,
     servers_field,
 )
-from collectors.application.readers.network.wireless import Wireless
-from collectors.application.readers.resources import memory_size_field
+from collectors.application.readers.resources import PSUTIL, memory_size_field
 from collectors.application.readers.services import service_keys
-from collectors.application.source import (
-    Reading,
-    Unreadable,
-    available,
-    fact,
-    not_applicable,
-    source,
-    status_of,
-    unsupported,
-)
+from collectors.application.source import Fields, Origin, Reading, Unreadable, source, status_of
 from collectors.application.windows import powershell, wlan
 from collectors.application.windows.script import (
+    CIM,
     SCRIPT_S,
-    SOURCE,
     FieldGroup,
     Section,
     Sections,
@@ -65,7 +54,7 @@ _LISTED_MAX: Final = 16
 _SERVICES: Final = {"printSpooler": "Spooler", "timeSync": "W32Time", "bluetooth": "bthserv"}
 
 
-@source("interfaces", interfaces.SOURCE, *interfaces.read_interfaces.keys, limit_s=SCRIPT_S)
+@source("interfaces", PSUTIL, *interfaces.read_interfaces.keys, limit_s=SCRIPT_S)
 def read_interfaces(deadline: Deadline) -> Reading:
     return interfaces.read_interfaces(deadline, _read_links)
 
@@ -156,7 +145,7 @@ def _dhcp_or_reason(sections: Sections, names: Iterable[str]) -> dict[str, Dhcp]
 
 
 @field_group("os.name", "os.version", "os.build", "os.kernel", "os.architecture")
-def _system(sections: Sections) -> tuple[Field, ...]:
+def _system(sections: Sections) -> Fields:
     row = section(sections, "os").first
     extra = sections.get("build", Section()).first
     release = " ".join(
@@ -165,70 +154,67 @@ def _system(sections: Sections) -> tuple[Field, ...]:
     patch = number(extra, "UBR")
     build = text(row, "BuildNumber")
     return (
-        fact("os.name", SOURCE, text(row, "Caption"), _NOT_REPORTED),
-        fact("os.version", SOURCE, release, _NOT_REPORTED),
-        fact("os.build", SOURCE, f"{build}.{patch}" if build and patch else build, _NOT_REPORTED),
-        available("os.kernel", "platform", f"{platform.system()} {platform.version()}"),
-        fact("os.architecture", SOURCE, text(row, "OSArchitecture"), _NOT_REPORTED),
+        CIM.fact("os.name", text(row, "Caption")),
+        CIM.fact("os.version", release),
+        CIM.fact("os.build", f"{build}.{patch}" if build and patch else build),
+        Origin("platform").available("os.kernel", f"{platform.system()} {platform.version()}"),
+        CIM.fact("os.architecture", text(row, "OSArchitecture")),
     )
 
 
 @field_group("os.bootTime", "os.uptimeSeconds")
-def _boot(sections: Sections) -> tuple[Field, ...]:
+def _boot(sections: Sections) -> Fields:
     boot_text = text(section(sections, "os").first, "BootedAt") or ""
     booted_at = datetime.strptime(boot_text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     return (
-        available("os.bootTime", SOURCE, booted_at.isoformat()),
-        available("os.uptimeSeconds", SOURCE, max(0, int(time.time() - booted_at.timestamp()))),
+        CIM.available("os.bootTime", booted_at.isoformat()),
+        CIM.available("os.uptimeSeconds", max(0, int(time.time() - booted_at.timestamp()))),
     )
 
 
 @field_group("os.lastBootReason")
-def _shutdown(sections: Sections) -> tuple[Field, ...]:
+def _shutdown(sections: Sections) -> Fields:
     reason = _SHUTDOWNS.get(number(section(sections, "shutdown").first, "Id") or 0)
-    return (fact("os.lastBootReason", "System log", reason, "the System log does not report it"),)
+    return (
+        Origin("System log").fact("os.lastBootReason", reason, "the System log does not report it"),
+    )
 
 
 @field_group("os.pendingReboot")
-def _reboot(sections: Sections) -> tuple[Field, ...]:
+def _reboot(sections: Sections) -> Fields:
     pending = flag(section(sections, "reboot").first, "Pending")
-    return (fact("os.pendingReboot", "registry", pending, _NOT_REPORTED),)
+    return (Origin("registry").fact("os.pendingReboot", pending, _NOT_REPORTED),)
 
 
 @field_group("os.timeZone", "os.locale")
-def _regional_settings(sections: Sections) -> tuple[Field, ...]:
+def _regional_settings(sections: Sections) -> Fields:
     row = section(sections, "region").first
     return (
-        fact("os.timeZone", "Get-TimeZone", text(row, "TimeZone"), _NOT_REPORTED),
-        fact("os.locale", "Get-WinSystemLocale", text(row, "Locale"), _NOT_REPORTED),
+        Origin("Get-TimeZone").fact("os.timeZone", text(row, "TimeZone"), _NOT_REPORTED),
+        Origin("Get-WinSystemLocale").fact("os.locale", text(row, "Locale"), _NOT_REPORTED),
     )
 
 
 @field_group("hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware")
-def _machine(sections: Sections) -> tuple[Field, ...]:
+def _machine(sections: Sections) -> Fields:
     row = section(sections, "computer").first
     firmware = sections.get("firmware", Section()).first
     form = _FORMS.get(number(row, "PCSystemType") or 0)
     return (
-        fact("hardware.maker", SOURCE, text(row, "Manufacturer"), _NOT_REPORTED),
-        fact("hardware.model", SOURCE, text(row, "Model"), _NOT_REPORTED),
-        fact("hardware.formFactor", SOURCE, form, _NOT_REPORTED),
-        fact("hardware.firmware", SOURCE, text(firmware, "SMBIOSBIOSVersion"), _NOT_REPORTED),
+        CIM.fact("hardware.maker", text(row, "Manufacturer")),
+        CIM.fact("hardware.model", text(row, "Model")),
+        CIM.fact("hardware.formFactor", form),
+        CIM.fact("hardware.firmware", text(firmware, "SMBIOSBIOSVersion")),
     )
 
 
 @field_group("hardware.cpuModel", "hardware.physicalCores", "hardware.logicalCores")
-def _processor(sections: Sections) -> tuple[Field, ...]:
+def _processor(sections: Sections) -> Fields:
     sockets = section(sections, "processor")
     return (
-        fact("hardware.cpuModel", SOURCE, text(sockets.first, "Name"), _NOT_REPORTED),
-        fact("hardware.physicalCores", SOURCE, _sum(sockets, "NumberOfCores"), _NOT_REPORTED),
-        fact(
-            "hardware.logicalCores",
-            SOURCE,
-            _sum(sockets, "NumberOfLogicalProcessors"),
-            _NOT_REPORTED,
-        ),
+        CIM.fact("hardware.cpuModel", text(sockets.first, "Name")),
+        CIM.fact("hardware.physicalCores", _sum(sockets, "NumberOfCores")),
+        CIM.fact("hardware.logicalCores", _sum(sockets, "NumberOfLogicalProcessors")),
     )
 
 
@@ -238,52 +224,52 @@ def _sum(answer: Section, name: str) -> int | None:
 
 
 @field_group("hardware.memoryBytes")
-def _memory(_: Sections) -> tuple[Field, ...]:
+def _memory(_: Sections) -> Fields:
     return (memory_size_field(),)
 
 
 @field_group("display.count", "display.connectors")
-def _screens(sections: Sections) -> tuple[Field, ...]:
+def _screens(sections: Sections) -> Fields:
     active = [row for row in section(sections, "screens").rows if flag(row, "Active") is not False]
     models = tuple(text(row, "Model") or "screen" for row in active)
     fields = [
-        available("display.count", SOURCE, len(active)),
-        available("display.connectors", SOURCE, models),
+        CIM.available("display.count", len(active)),
+        CIM.available("display.connectors", models),
     ]
     for index, row in enumerate(active[:_LISTED_MAX]):
         fields += [
-            fact(f"display.{index}.maker", SOURCE, text(row, "Maker"), _NOT_REPORTED),
-            fact(f"display.{index}.model", SOURCE, text(row, "Model"), _NOT_REPORTED),
+            CIM.fact(f"display.{index}.maker", text(row, "Maker")),
+            CIM.fact(f"display.{index}.model", text(row, "Model")),
         ]
     for index, row in enumerate(sections.get("video", Section()).rows[:_LISTED_MAX]):
         size = [number(row, f"Current{side}Resolution") for side in ("Horizontal", "Vertical")]
         if all(size):
             mode = f"{size[0]}x{size[1]}"
-            fields.append(available(f"display.adapter.{index}.mode", SOURCE, mode))
+            fields.append(CIM.available(f"display.adapter.{index}.mode", mode))
     return tuple(fields)
 
 
 @field_group("disk.drives")
-def _drives(sections: Sections) -> tuple[Field, ...]:
+def _drives(sections: Sections) -> Fields:
     rows = section(sections, "drives").rows[:_LISTED_MAX]
     names = tuple(text(row, "DeviceId") or str(index) for index, row in enumerate(rows))
-    fields = [available("disk.drives", SOURCE, names)]
+    fields = [CIM.available("disk.drives", names)]
     for name, row in zip(names, rows, strict=True):
         prefix = f"disk.drive.{name}"
         media = text(row, "Media")
         rotates = {"HDD": True, "SSD": False, "SCM": False}.get(media or "")
         health = _HEALTH.get(text(row, "Health") or "")
         fields += [
-            fact(f"{prefix}.model", SOURCE, text(row, "FriendlyName"), _NOT_REPORTED),
-            fact(f"{prefix}.sizeBytes", SOURCE, number(row, "Size"), _NOT_REPORTED),
-            fact(f"{prefix}.rotational", SOURCE, rotates, _NOT_REPORTED),
-            fact(f"{prefix}.health", SOURCE, health, _NOT_REPORTED),
+            CIM.fact(f"{prefix}.model", text(row, "FriendlyName")),
+            CIM.fact(f"{prefix}.sizeBytes", number(row, "Size")),
+            CIM.fact(f"{prefix}.rotational", rotates),
+            CIM.fact(f"{prefix}.health", health),
         ]
     return tuple(fields)
 
 
 @field_group(*service_keys(_SERVICES))
-def _services(sections: Sections) -> tuple[Field, ...]:
+def _services(sections: Sections) -> Fields:
     rows = {text(row, "Name"): row for row in section(sections, "services").rows}
     fields: list[Field] = []
     for role, service in _SERVICES.items():
@@ -295,19 +281,19 @@ def _service(keys: tuple[str, ...], service: str, row: Object | None) -> list[Fi
     name, state, start, since, restarts = keys
     if row is None:
         reason = "the service is not installed"
-        return [not_applicable(key, SOURCE, reason) for key in keys]
+        return [CIM.not_applicable(key, reason) for key in keys]
     return [
-        available(name, SOURCE, service),
-        fact(state, SOURCE, (text(row, "State") or "").lower(), _NOT_REPORTED),
-        fact(start, SOURCE, (text(row, "StartMode") or "").lower(), _NOT_REPORTED),
-        unsupported(since, SOURCE, _NOT_REPORTED),
-        unsupported(restarts, SOURCE, _NOT_REPORTED),
+        CIM.available(name, service),
+        CIM.fact(state, (text(row, "State") or "").lower()),
+        CIM.fact(start, (text(row, "StartMode") or "").lower()),
+        CIM.unsupported(since, _NOT_REPORTED),
+        CIM.unsupported(restarts, _NOT_REPORTED),
     ]
 
 
 @field_group("network.dnsServers")
-def _name_servers(sections: Sections) -> tuple[Field, ...]:
-    return (servers_field(parse_name_servers(sections), SOURCE),)
+def _name_servers(sections: Sections) -> Fields:
+    return (servers_field(parse_name_servers(sections), CIM),)
 
 
 def parse_name_servers(sections: Sections) -> tuple[str, ...]:
@@ -316,7 +302,7 @@ def parse_name_servers(sections: Sections) -> tuple[str, ...]:
 
 
 @field_group(*PROXY_KEYS)
-def _proxy(_: Sections) -> tuple[Field, ...]:
+def _proxy(_: Sections) -> Fields:
     return proxy_fields()
 
 
@@ -347,9 +333,9 @@ GROUPS: Final = (
 )
 
 
-@source("machine", SOURCE, *keys_of(GROUPS), ANSWERS_KEY, limit_s=SCRIPT_S + WAIT_S)
+@source("machine", CIM, *keys_of(GROUPS), ANSWERS_KEY, limit_s=SCRIPT_S + WAIT_S)
 def read_machine(deadline: Deadline, service_url: str) -> Reading:
-    def answers(sections: Sections) -> tuple[Field, ...]:
+    def answers(sections: Sections) -> Fields:
         return (answers_field(parse_name_servers(sections), service_url, deadline),)
 
     groups = (*GROUPS, FieldGroup((ANSWERS_KEY,), answers))

@@ -7,12 +7,12 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, load_object, objects, text
-from collectors.application.source import Reading, Unreadable, all_absent, as_reading, status_of
-from collectors.contract import Field, FieldStatus
+from collectors.application.source import Fields, Origin, Reading, Unreadable, as_reading, status_of
+from collectors.contract import FieldStatus
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
-SOURCE: Final = "CIM"
+CIM: Final = Origin("CIM", "Windows does not report it")
 SCRIPT_S: Final = 8.0
 """Time limit of a script. PowerShell needs a second to start, and CIM needs several seconds to
 reply on the slow processor of a till.
@@ -44,18 +44,18 @@ class FieldGroup:
     """
 
     keys: tuple[str, ...]
-    read: Callable[[Sections], Reading | tuple[Field, ...]]
+    read: Callable[[Sections], Reading | Fields]
 
     def __call__(self, sections: Sections) -> Reading:
         try:
             return as_reading(self.read(sections))
         except Exception as error:  # noqa: BLE001 - any error only affects the fields of this group
-            return Reading(all_absent(self.keys, SOURCE, *status_of(error)))
+            return Reading(CIM.all_absent(self.keys, *status_of(error)))
 
 
 def field_group(
     *keys: str,
-) -> Callable[[Callable[[Sections], Reading | tuple[Field, ...]]], FieldGroup]:
+) -> Callable[[Callable[[Sections], Reading | Fields]], FieldGroup]:
     """Decorate a function that reads the fields ``keys`` from the sections."""
     return lambda read: FieldGroup(keys, read)
 

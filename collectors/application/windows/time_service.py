@@ -11,11 +11,11 @@ import re
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, Unreadable, available, fact, source
+from collectors.application.source import Origin, Reading, Unreadable, source
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
-SOURCE: Final = "w32tm"
+ORIGIN: Final = Origin("w32tm")
 _LEAP = re.compile(r"[^:\n]{1,80}:\s*([0-3])\s*\(")
 _SECONDS = re.compile(r"^[^:\n]{1,80}:\s*([-+]?\d{1,9}\.\d{1,9})s\s*$", re.MULTILINE)
 _UNSYNCHRONISED: Final = "3"
@@ -25,7 +25,7 @@ _ACCESS_DENIED: Final = b"0x80070005"
 """E_ACCESSDENIED, which w32tm prints in every language."""
 
 
-@source("clock", SOURCE, "os.clockSynchronised", "os.clockOffsetMilliseconds", limit_s=4.0)
+@source("clock", ORIGIN, "os.clockSynchronised", "os.clockOffsetMilliseconds", limit_s=4.0)
 def read_clock(deadline: Deadline) -> Reading:
     output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline.at)
     if output.exit_code != 0:
@@ -46,7 +46,7 @@ def clock_reading(status: str) -> Reading:
     offset = round(float(seconds[_OFFSET_INDEX]) * 1000, 3) if has_offset else None
     reason = "the time service does not report it"
     fields = (
-        available("os.clockSynchronised", SOURCE, is_synchronised),
-        fact("os.clockOffsetMilliseconds", SOURCE, offset, reason),
+        ORIGIN.available("os.clockSynchronised", is_synchronised),
+        ORIGIN.fact("os.clockOffsetMilliseconds", offset, reason),
     )
     return Reading(fields)

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from collectors.application.readers.network.wireless import (
+from collectors.application.readers.network.interfaces import (
     NOT_CONNECTED,
     SIGNALS_DBM,
     Wireless,

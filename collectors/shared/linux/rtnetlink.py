@@ -24,7 +24,7 @@ AF_INET = 2
 AF_INET6 = 10  # the number on Linux, because the messages come from a Linux kernel
 
 _IFINFOMSG = struct.Struct("=BxHiII")
-_IFADDRMSG = struct.Struct("=BBBBI")
+IFADDRMSG = struct.Struct("=BBBBI")
 _RTMSG = struct.Struct("=BBBBBBBBI")
 _RTNEXTHOP = struct.Struct("=HBBi")
 _NDMSG = struct.Struct("=BxxxiHBB")
@@ -160,10 +160,10 @@ def parse_link(body: bytes) -> Link | None:
 
 def parse_address(body: bytes) -> LinkAddress | None:
     """Parse an RTM_NEWADDR body."""
-    if len(body) < _IFADDRMSG.size:
+    if len(body) < IFADDRMSG.size:
         return None
-    family, prefix_length, flags, _scope, index = _IFADDRMSG.unpack_from(body)
-    attributes = parse_attributes(body[_IFADDRMSG.size :])
+    family, prefix_length, flags, _scope, index = IFADDRMSG.unpack_from(body)
+    attributes = parse_attributes(body[IFADDRMSG.size :])
     flags |= _number(attributes.get(_IFA_FLAGS, b""))
     # On a point-to-point link IFA_ADDRESS is the peer's address, and IFA_LOCAL is this machine's
     # address.

@@ -4,12 +4,12 @@ The kernel reports how long an address remains valid, if the DHCP client has set
 Only the client can report the DHCP server.
 """
 
-import ipaddress
 import math
 import socket
 import struct
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,18 +19,16 @@ from collectors.application.linux.network.leases import (
     parse_network_manager_leases,
     stored_leases,
 )
-from collectors.application.readers.network.dhcp import INFINITE, Dhcp
+from collectors.application.readers.network.interfaces import INFINITE, Dhcp
 from collectors.application.source import status_of
 from collectors.application.system_bus import Objects
 from collectors.contract import FieldStatus
+from collectors.shared.linux import rtnetlink
 from collectors.shared.linux.netlink import parse_attributes
-from collectors.shared.linux.netlink_socket import NETLINK_ROUTE, dump, open_netlink
+from collectors.shared.linux.rtnetlink_socket import read_dump
 from collectors.shared.sysfs import children, read_line
 
-_RTM_NEWADDR, _RTM_GETADDR = 20, 22
-_AF_INET: Final = 2
-_IFADDRMSG: Final = struct.Struct("=BBBBI")
-_IFA_ADDRESS, _IFA_LOCAL, _IFA_CACHEINFO = 1, 2, 6
+_IFA_CACHEINFO: Final = 6
 _CACHEINFO: Final = struct.Struct("=IIII")
 _TICKS_WRAP: Final = 1 << 32
 _PROCESSES_MAX: Final = 4096
@@ -153,12 +151,8 @@ def _dhcp_of_lease(
 
 def kernel_addresses() -> tuple[Address, ...]:
     """Return all IPv4 addresses. Raises OSError."""
-    request = bytes((_AF_INET, 0, 0, 0))  # struct rtgenmsg, padded
-    with open_netlink(NETLINK_ROUTE) as connection:
-        bodies = dump(connection, _RTM_GETADDR, request, _RTM_NEWADDR)
-    names, now_s = dict(socket.if_nameindex()), time.monotonic()
-    addresses = (parse_address(body, names, now_s) for body in bodies)
-    return tuple(address for address in addresses if address is not None)
+    parse = partial(parse_address, names=dict(socket.if_nameindex()), now_s=time.monotonic())
+    return read_dump(rtnetlink.RTM_GETADDR, parse, rtnetlink.AF_INET)
 
 
 def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Address | None:
@@ -167,25 +161,19 @@ def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Addres
     ``names`` are the interfaces by index. ``now_s`` is the time since the machine started,
     without the time in sleep (CLOCK_MONOTONIC).
     """
-    if len(body) < _IFADDRMSG.size:
+    known = rtnetlink.parse_address(body)
+    if known is None or ":" in known.address or known.index not in names:
         return None
-    family, _, _, _, index = _IFADDRMSG.unpack_from(body)
-    attributes = parse_attributes(body[_IFADDRMSG.size :])
-    raw = attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS, b"")
-    cache = attributes.get(_IFA_CACHEINFO, b"")
-    if family != _AF_INET or len(raw) != 4 or len(cache) < _CACHEINFO.size or index not in names:
+    cache = parse_attributes(body[rtnetlink.IFADDRMSG.size :]).get(_IFA_CACHEINFO, b"")
+    if len(cache) < _CACHEINFO.size:
         return None
     # changed_at is in hundredths of a second since the machine started, modulo 2**32.
     _, valid_s, _, changed_at = _CACHEINFO.unpack_from(cache)
     age_s = (int(now_s * 100) - changed_at) % _TICKS_WRAP / 100
     if age_s > _TICKS_WRAP / 100 / 2:  # the kernel's clock is ahead: changed_at is after now_s
         age_s = 0.0
-    return Address(
-        names[index],
-        str(ipaddress.IPv4Address(raw)),
-        None if valid_s == INFINITE else float(valid_s),
-        age_s,
-    )
+    limit_s = None if valid_s == INFINITE else float(valid_s)
+    return Address(names[known.index], known.address, limit_s, age_s)
 
 
 def _running_clients(proc: Path) -> frozenset[str]:

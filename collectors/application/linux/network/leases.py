@@ -14,7 +14,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from collectors.application.readers.network.dhcp import INFINITE
+from collectors.application.readers.network.interfaces import INFINITE
 from collectors.application.system_bus import Objects
 from collectors.sandbox import LEASES
 from collectors.shared.addresses import plain_address

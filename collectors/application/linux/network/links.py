@@ -18,17 +18,17 @@ from typing import Any, Final
 from collectors.application.deadline import Deadline
 from collectors.application.linux.network import nl80211
 from collectors.application.linux.network.dhcp import read_dhcp
-from collectors.application.readers.network.dhcp import Dhcp
-from collectors.application.readers.network.interfaces import Links
-from collectors.application.readers.network.wireless import (
+from collectors.application.readers.network.interfaces import (
     NOT_CONNECTED,
+    Dhcp,
+    Links,
     Wireless,
     band_and_channel,
 )
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
 from collectors.shared.linux.wireless import parse_signals
-from collectors.shared.sysfs import read_line, read_text
+from collectors.shared.sysfs import read_line, read_text, text_or_empty
 from collectors.shared.text import clean_text, decode
 
 _LOOPBACK: Final = "772"
@@ -111,7 +111,7 @@ def read_wireless(
         wifi = (read_wifi or nl80211.read_wifi)()
     except OSError:
         wifi = {}
-    signals = parse_signals(_proc_wireless(root))
+    signals = parse_signals(text_or_empty(root / "proc/net/wireless"))
     wireless_by_name = {}
     for name in names:
         wireless = wireless_of(*wifi[name]) if name in wifi else Wireless()
@@ -189,10 +189,3 @@ def _ssid_text(value: Any) -> str | None:
     if not all(isinstance(byte, int) and 0 <= byte <= 255 for byte in value):
         return None
     return clean_text(decode(bytes(value)), _SSID_MAX) or None
-
-
-def _proc_wireless(root: Path) -> str:
-    try:
-        return read_text(root / "proc/net/wireless")
-    except OSError:
-        return ""

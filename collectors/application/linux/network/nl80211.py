@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from collectors.application.readers.network.wireless import SIGNALS_DBM
+from collectors.application.readers.network.interfaces import SIGNALS_DBM
 from collectors.shared.addresses import mac_text
 from collectors.shared.linux.netlink import parse_attributes, unsigned, write_attribute
 from collectors.shared.linux.netlink_socket import NETLINK_GENERIC, dump, open_netlink

@@ -1,27 +1,27 @@
-"""Reads the network interfaces: whether they are up, their speed, addresses and counters."""
+"""Reads the network interfaces: state, addresses, counters, DHCP lease and Wi-Fi network."""
 
 import ipaddress
+import math
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.network.dhcp import Dhcp, dhcp_fields
-from collectors.application.readers.network.wireless import Wireless, wireless_fields
-from collectors.application.source import Reading, available, fact, left_out, source
-from collectors.contract import Field, InterfaceFields
+from collectors.application.readers.resources import PSUTIL
+from collectors.application.source import SYSTEM, Fields, Origin, Reading, left_out, source
+from collectors.contract import FieldStatus, InterfaceFields
 from collectors.shared.host.link_stats import read_link_stats
 from collectors.shared.text import clean_text
 
-SOURCE: Final = "psutil"
 INTERFACES_MAX: Final = 64
 ADDRESSES_MAX: Final = 32
 
 _DUPLEX: Final[Mapping[int, str]] = {psutil.NIC_DUPLEX_FULL: "full", psutil.NIC_DUPLEX_HALF: "half"}
-COUNTERS: Final = (
+_COUNTERS: Final = (
     ("interface.receivedBytes", "bytes_recv"),
     ("interface.sentBytes", "bytes_sent"),
     ("interface.receivedPackets", "packets_recv"),
@@ -31,6 +31,75 @@ COUNTERS: Final = (
     ("interface.receiveDrops", "dropin"),
     ("interface.sendDrops", "dropout"),
 )
+
+DHCP_CLIENT: Final = Origin("DHCP client")
+LEASE_KEYS: Final = (
+    "interface.dhcpServer",
+    "interface.dhcpLeaseObtainedAt",
+    "interface.dhcpLeaseExpiresAt",
+)
+ASSIGNMENT_KEY: Final = "interface.ipv4Assignment"
+DHCP_KEYS: Final = (ASSIGNMENT_KEY, *LEASE_KEYS)
+INFINITE: Final = 0xFFFFFFFF
+"""The duration of a lease that does not expire (RFC 2131, section 3.3)."""
+WIFI: Final = (
+    ("interface.wifiSsid", "ssid"),
+    ("interface.wifiSignalDbm", "signal_dbm"),
+    ("interface.wifiAccessPoint", "access_point"),
+    ("interface.wifiBand", "band"),
+    ("interface.wifiChannel", "channel"),
+    ("interface.wifiRateMegabitsPerSecond", "rate_megabits"),
+)
+"""The keys of the facts about a Wi-Fi network, with the names of their values in `Wireless`."""
+NOT_CONNECTED: Final = "the interface is not connected to a network"
+SIGNALS_DBM: Final = range(-127, 0)
+"""Possible signals. If the signal is unknown, drivers report 0, or a value of -128 or less."""
+
+_BANDS: Final = (
+    # Band, its frequencies in MHz, and the frequency of its channel 0 (IEEE 802.11, annex E).
+    ("2.4 GHz", range(2412, 2473), 2407),
+    ("5 GHz", range(5160, 5896), 5000),
+    ("6 GHz", range(5955, 7116), 5950),
+)
+_CHANNEL_14_MHZ: Final = 2484
+_CHANNEL_STEP_MHZ: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Dhcp:
+    """What is known about DHCP at an interface.
+
+    Args:
+        is_used: Whether DHCP assigned its IPv4 address; None if this is unknown.
+        server: The address of the DHCP server.
+        obtained_at: When the lease was obtained or last renewed, in seconds since the epoch.
+        expires_at: When the lease expires, in seconds since the epoch; infinite if it does not.
+        status: The status of the values that are None, explained by ``reason``.
+    """
+
+    is_used: bool | None = None
+    server: str | None = None
+    obtained_at: float | None = None
+    expires_at: float | None = None
+    status: FieldStatus = "unsupported"
+    reason: str = "the system does not report it"
+
+
+@dataclass(frozen=True, slots=True)
+class Wireless:
+    """The Wi-Fi network of an interface. ``status`` and ``reason`` explain why a value is None.
+
+    ``access_point`` is the BSSID. ``rate_megabits`` is the rate at which the interface sends.
+    """
+
+    ssid: str | None = None
+    signal_dbm: int | None = None
+    access_point: str | None = None
+    band: str | None = None
+    channel: int | None = None
+    rate_megabits: float | None = None
+    status: FieldStatus = "unsupported"
+    reason: str = "the system does not report it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +118,7 @@ class Links:
 ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
 
 
-@source("interfaces", SOURCE, "network.interfaceCount")
+@source("interfaces", PSUTIL, "network.interfaceCount")
 def read_interfaces(deadline: Deadline, read_links: ReadLinks) -> Reading:
     stats = read_link_stats()
     addresses = psutil.net_if_addrs()
@@ -74,7 +143,7 @@ def read_interfaces(deadline: Deadline, read_links: ReadLinks) -> Reading:
         for name in names
     )
     return Reading(
-        fields=(available("network.interfaceCount", SOURCE, len(stats)),),
+        fields=(PSUTIL.available("network.interfaceCount", len(stats)),),
         interfaces=entries,
         limitations=(
             *left_out(len(stats), INTERFACES_MAX, "interfaces"),
@@ -83,30 +152,30 @@ def read_interfaces(deadline: Deadline, read_links: ReadLinks) -> Reading:
     )
 
 
-def _state(name: str, stats: "psutil._ntp.snicstats", links: Links) -> tuple[Field, ...]:
+def _state(name: str, stats: "psutil._ntp.snicstats", links: Links) -> Fields:
     not_reported = "the driver does not report it"
     # Drivers report 0 and 65535 for an unknown speed.
     speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
     routes = links.default_routes
     has_route = None if routes is None else name in routes
     return (
-        fact("interface.type", "system", links.types.get(name), "the system does not report it"),
-        available("interface.up", SOURCE, stats.isup),
-        fact("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
-        fact("interface.duplex", SOURCE, _DUPLEX.get(stats.duplex), not_reported),
-        fact("interface.mtu", SOURCE, stats.mtu or None, not_reported),
-        fact("interface.defaultRoute", "system", has_route, "the system does not report it"),
+        SYSTEM.fact("interface.type", links.types.get(name), "the system does not report it"),
+        PSUTIL.available("interface.up", stats.isup),
+        PSUTIL.fact("interface.speedMegabitsPerSecond", speed, not_reported),
+        PSUTIL.fact("interface.duplex", _DUPLEX.get(stats.duplex), not_reported),
+        PSUTIL.fact("interface.mtu", stats.mtu or None, not_reported),
+        SYSTEM.fact("interface.defaultRoute", has_route, "the system does not report it"),
     )
 
 
-def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]:
+def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> Fields:
     """Return the MAC address, and the IP addresses with their prefix lengths."""
     macs = [entry.address for entry in addresses if entry.family == psutil.AF_LINK]
     mac = macs[0].lower().replace("-", ":") if macs else None
     known_mac = None if mac == "00:00:00:00:00:00" else mac
     return (
-        fact("interface.macAddress", SOURCE, known_mac, "it has no MAC", "not-applicable"),
-        available("interface.addresses", SOURCE, address_texts(addresses)),
+        PSUTIL.fact("interface.macAddress", known_mac, "it has no MAC", "not-applicable"),
+        PSUTIL.available("interface.addresses", address_texts(addresses)),
     )
 
 
@@ -132,8 +201,69 @@ def with_prefix(address: str, netmask: str | None) -> str | None:
     return f"{ip}/{prefix}"
 
 
-def _counters(counters: "psutil._ntp.snetio | None") -> tuple[Field, ...]:
+def _counters(counters: "psutil._ntp.snetio | None") -> Fields:
     return tuple(
-        fact(key, SOURCE, getattr(counters, name, None), "the system does not count it")
-        for key, name in COUNTERS
+        PSUTIL.fact(key, getattr(counters, name, None), "the system does not count it")
+        for key, name in _COUNTERS
     )
+
+
+def dhcp_fields(dhcp: Dhcp, addresses: Iterable[str]) -> Fields:
+    """Return the fields of an interface with these IPv4 and IPv6 addresses."""
+    own_addresses = [ipaddress.ip_interface(text).ip for text in addresses]
+    ipv4 = [address for address in own_addresses if address.version == 4]
+    if not ipv4:
+        return DHCP_CLIENT.all_absent(DHCP_KEYS, "not-applicable", "it has no IPv4 address")
+    if all(address.is_loopback for address in ipv4):
+        return DHCP_CLIENT.all_absent(DHCP_KEYS, "not-applicable", "it is the loopback interface")
+    if all(address.is_link_local for address in ipv4):
+        return _without_lease("link-local")
+    if dhcp.is_used is None:
+        return DHCP_CLIENT.all_absent(DHCP_KEYS, dhcp.status, dhcp.reason)
+    if not dhcp.is_used:
+        return _without_lease("static")
+    server, obtained, expires = LEASE_KEYS
+    return (
+        DHCP_CLIENT.available(ASSIGNMENT_KEY, "DHCP"),
+        DHCP_CLIENT.fact(server, dhcp.server, dhcp.reason, dhcp.status),
+        DHCP_CLIENT.fact(obtained, _timestamp(dhcp.obtained_at), dhcp.reason, dhcp.status),
+        DHCP_CLIENT.not_applicable(expires, "the lease does not expire")
+        if dhcp.expires_at == math.inf
+        else DHCP_CLIENT.fact(expires, _timestamp(dhcp.expires_at), dhcp.reason, dhcp.status),
+    )
+
+
+def _without_lease(assignment: str) -> Fields:
+    reason = "no DHCP server assigned its address"
+    return (
+        DHCP_CLIENT.available(ASSIGNMENT_KEY, assignment),
+        *DHCP_CLIENT.all_absent(LEASE_KEYS, "not-applicable", reason),
+    )
+
+
+def _timestamp(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def wireless_fields(wireless: Wireless | None) -> Fields:
+    if wireless is None:
+        return SYSTEM.all_absent((key for key, _ in WIFI), "not-applicable", "it is not Wi-Fi")
+    return tuple(
+        SYSTEM.fact(key, getattr(wireless, name), wireless.reason, wireless.status)
+        for key, name in WIFI
+    )
+
+
+def band_and_channel(frequency_mhz: int | None) -> tuple[str | None, int | None]:
+    """Return the band and channel of a centre frequency. Both are None if no band contains it."""
+    if frequency_mhz == _CHANNEL_14_MHZ:
+        return "2.4 GHz", 14
+    for band, frequencies, start in _BANDS:
+        if frequency_mhz is not None and frequency_mhz in frequencies:
+            return band, (frequency_mhz - start) // _CHANNEL_STEP_MHZ
+    return None, None

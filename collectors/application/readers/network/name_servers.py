@@ -15,13 +15,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import available, failed, not_applicable
+from collectors.application.source import Origin
 from collectors.contract import Field
 from collectors.shared.addresses import is_loopback, is_mdns_name, plain_address
 from collectors.shared.dns import HEADER, RECURSION_DESIRED, parse_reply, write_question
 
 ANSWERS_KEY: Final = "network.dnsAnswers"
-SOURCE: Final = "DNS"
+ORIGIN: Final = Origin("DNS")
 WAIT_S: Final = 2.0
 """Time in which a name server must answer. After half of it, the query is sent once more, because
 a network may lose a single packet."""
@@ -52,13 +52,14 @@ def answers_field(servers: Iterable[str], url: str, deadline: Deadline) -> Field
     host = _host(url)
     question = None if host is None else write_question(host.split("."), "A")
     if not server_addresses:
-        return not_applicable(ANSWERS_KEY, SOURCE, "no name server is set")
+        return ORIGIN.not_applicable(ANSWERS_KEY, "no name server is set")
     if question is None:
-        return not_applicable(ANSWERS_KEY, SOURCE, "no service with a host name is configured")
+        return ORIGIN.not_applicable(ANSWERS_KEY, "no service with a host name is configured")
     wait_s = min(WAIT_S, deadline.remaining_s() - _RESERVE_S)
     if wait_s < _WAIT_MIN_S:
-        return failed(ANSWERS_KEY, SOURCE, "no time was left to query the name servers")
-    return available(ANSWERS_KEY, SOURCE, query_servers(server_addresses, question, wait_s))
+        reason = "no time was left to query the name servers"
+        return ORIGIN.absent(ANSWERS_KEY, "collection-failed", reason)
+    return ORIGIN.available(ANSWERS_KEY, query_servers(server_addresses, question, wait_s))
 
 
 def query_servers(

@@ -8,13 +8,14 @@ from urllib.request import getproxies, getproxies_environment
 
 from collectors.application.deadline import Deadline
 from collectors.application.readers.network.name_servers import ANSWERS_KEY, WAIT_S, answers_field
-from collectors.application.source import Fields, absent, fact, source, status_of, unsupported
+from collectors.application.source import Fields, Origin, source, status_of
 from collectors.contract import Field
 from collectors.shared.host.resolv_conf import read_name_servers
 from collectors.shared.system_proxy import HAS_SETTINGS, script_address
 
 PROXY_KEYS: Final = ("network.proxy", "network.proxyScript")
-SYSTEM_SETTINGS: Final = "system settings"
+RESOLV_CONF: Final = Origin("resolv.conf")
+SYSTEM_SETTINGS: Final = Origin("system settings")
 RESOLVER_S: Final = WAIT_S + 2.0
 
 ReadServers = Callable[[Deadline], tuple[str, ...]]
@@ -22,14 +23,14 @@ ReadServers = Callable[[Deadline], tuple[str, ...]]
 
 @source(
     "resolver",
-    "resolv.conf",
+    RESOLV_CONF,
     "network.dnsServers",
     ANSWERS_KEY,
     *PROXY_KEYS,
     limit_s=RESOLVER_S,
 )
 def read_resolver(
-    deadline: Deadline, servers: ReadServers, service_url: str, origin: str = "resolv.conf"
+    deadline: Deadline, servers: ReadServers, service_url: str, origin: Origin = RESOLV_CONF
 ) -> Fields:
     name_servers = servers(deadline)
     return (
@@ -39,35 +40,35 @@ def read_resolver(
     )
 
 
-def servers_field(servers: Iterable[str], origin: str) -> Field:
+def servers_field(servers: Iterable[str], origin: Origin) -> Field:
     """Return the name servers, without IPv6 zones."""
     addresses = tuple(dict.fromkeys(server.partition("%")[0] for server in servers))
     reason = "no name server is set"
-    return fact("network.dnsServers", origin, addresses or None, reason, "not-applicable")
+    return origin.fact("network.dnsServers", addresses or None, reason, "not-applicable")
 
 
 def proxy_fields() -> Fields:
     """Return the web proxy that programs of the agent's account use, and the proxy script (PAC)."""
     environment = getproxies_environment()
-    source = "environment" if _web_proxy(environment) else SYSTEM_SETTINGS
-    return proxy_field(getproxies(), source), _script_field()
+    origin = Origin("environment") if _web_proxy(environment) else SYSTEM_SETTINGS
+    return proxy_field(getproxies(), origin), _script_field()
 
 
 def _script_field() -> Field:
     key = "network.proxyScript"
     if not HAS_SETTINGS:
-        return unsupported(key, SYSTEM_SETTINGS, "this operating system has no such setting")
+        return SYSTEM_SETTINGS.unsupported(key, "this operating system has no such setting")
     try:
         address = script_address()
     except (OSError, ValueError) as error:
-        return absent(key, SYSTEM_SETTINGS, *status_of(error))
-    return fact(key, SYSTEM_SETTINGS, address, "no script is set", "not-applicable")
+        return SYSTEM_SETTINGS.absent(key, *status_of(error))
+    return SYSTEM_SETTINGS.fact(key, address, "no script is set", "not-applicable")
 
 
-def proxy_field(proxies: Mapping[str, str], origin: str) -> Field:
+def proxy_field(proxies: Mapping[str, str], origin: Origin) -> Field:
     """Return the proxy for the web as ``host:port``, without the user's name and password."""
     address, reason = host_and_port(_web_proxy(proxies)), "no proxy is set"
-    return fact("network.proxy", origin, address, reason, "not-applicable")
+    return origin.fact("network.proxy", address, reason, "not-applicable")
 
 
 def _web_proxy(proxies: Mapping[str, str]) -> str:

@@ -8,29 +8,25 @@ probe connects a second time to read the issuer.
 import socket
 import ssl
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import wait
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import truststore
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.network.certificate import parse_certificate
-from collectors.application.source import (
-    Reading,
-    all_absent,
-    available,
-    fact,
-    not_applicable,
-    source,
-)
-from collectors.contract import Field
+from collectors.application.source import Fields, Origin, Reading, source
 from collectors.shared.addresses import is_loopback
 from collectors.shared.background import in_background
+from collectors.shared.text import clean_text
 
-SOURCE: Final = "connection to the service"
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+ORIGIN: Final = Origin("connection to the service")
 TLS_KEYS: Final = (
     "network.service.tlsVersion",
     "network.service.tlsTrusted",
@@ -48,9 +44,21 @@ Handshake = tuple[str | bool, ...]
 """The values of the fields `TLS_KEYS`, in the same order."""
 
 
+class CertificateSummary(NamedTuple):
+    """The issuer of a certificate and its validity, as ISO 8601 timestamps.
+
+    ``issuer`` has the organisation and the common name of the issuer, or only one of these names if
+    the certificate lacks the other name.
+    """
+
+    issuer: str
+    issued_at: str
+    expires_at: str
+
+
 @source(
     "service",
-    SOURCE,
+    ORIGIN,
     "network.service.reachable",
     "network.service.error",
     "network.service.resolveMilliseconds",
@@ -75,32 +83,32 @@ def read_service(deadline: Deadline, url: str, has_proxy: bool = False) -> Readi
         return Reading(_unreachable_fields(error))
 
 
-def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Field, ...]:
+def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) -> Fields:
     addresses, resolve_ms = timed(lambda: resolve(host, port, deadline))
     connection, connect_ms = timed(lambda: _connect(addresses, deadline))
     with connection:
         tls = (
             _tls_fields(host, addresses, connection, deadline)
             if scheme == "https"
-            else all_absent(TLS_KEYS, SOURCE, "not-applicable", "the service is called without TLS")
+            else ORIGIN.all_absent(TLS_KEYS, "not-applicable", "the service is called without TLS")
         )
     return (
-        available("network.service.reachable", SOURCE, True),
-        not_applicable("network.service.error", SOURCE, "the service can be reached"),
-        available("network.service.resolveMilliseconds", SOURCE, resolve_ms),
-        available("network.service.connectMilliseconds", SOURCE, connect_ms),
+        ORIGIN.available("network.service.reachable", True),
+        ORIGIN.not_applicable("network.service.error", "the service can be reached"),
+        ORIGIN.available("network.service.resolveMilliseconds", resolve_ms),
+        ORIGIN.available("network.service.connectMilliseconds", connect_ms),
         *tls,
     )
 
 
-def _unreachable_fields(error: OSError) -> tuple[Field, ...]:
+def _unreachable_fields(error: OSError) -> Fields:
     reason = "the service was not reached"
     return (
-        available("network.service.reachable", SOURCE, False),
-        available("network.service.error", SOURCE, _describe(error)),
-        not_applicable("network.service.resolveMilliseconds", SOURCE, reason),
-        not_applicable("network.service.connectMilliseconds", SOURCE, reason),
-        *all_absent(TLS_KEYS, SOURCE, "not-applicable", reason),
+        ORIGIN.available("network.service.reachable", False),
+        ORIGIN.available("network.service.error", _describe(error)),
+        ORIGIN.not_applicable("network.service.resolveMilliseconds", reason),
+        ORIGIN.not_applicable("network.service.connectMilliseconds", reason),
+        *ORIGIN.all_absent(TLS_KEYS, "not-applicable", reason),
     )
 
 
@@ -149,7 +157,7 @@ def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
 
 def _tls_fields(
     host: str, addresses: list[Address], connection: socket.socket, deadline: Deadline
-) -> tuple[Field, ...]:
+) -> Fields:
     """Do the TLS handshake and return its fields.
 
     If the certificate is not trusted, do a second handshake without verification, which reads the
@@ -163,9 +171,9 @@ def _tls_fields(
                 values = handshake(second, host, deadline, verify=False)
     except (OSError, ValueError) as error:
         reason = f"the TLS handshake failed: {_describe(error)}"
-        return all_absent(TLS_KEYS, SOURCE, "collection-failed", reason)
+        return ORIGIN.all_absent(TLS_KEYS, "collection-failed", reason)
     return tuple(
-        fact(key, SOURCE, value, "the handshake does not report it")
+        ORIGIN.fact(key, value, "the handshake does not report it")
         for key, value in zip(TLS_KEYS, values, strict=True)
     )
 
@@ -185,19 +193,11 @@ def handshake(
     connection.settimeout(deadline.require_s())
     with context.wrap_socket(connection, server_hostname=host) as tls_connection:
         der = tls_connection.getpeercert(binary_form=True) or b""
-        parsed_certificate = parse_certificate(der)
-        version = tls_connection.version() or ""
-        return (
-            version,
-            verify,
-            parsed_certificate.issuer,
-            parsed_certificate.issued_at,
-            parsed_certificate.expires_at,
-        )
+        return (tls_connection.version() or "", verify, *parse_certificate(der))
 
 
 def _not_tested(reason: str) -> Reading:
-    return Reading(all_absent(read_service.keys, SOURCE, "not-applicable", reason))
+    return Reading(ORIGIN.all_absent(read_service.keys, "not-applicable", reason))
 
 
 def _describe(error: Exception) -> str:
@@ -209,3 +209,35 @@ def _describe(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
         return error.reason or "TLS error"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def parse_certificate(der: bytes) -> CertificateSummary:
+    """Parse a certificate in DER (RFC 5280). Raises ValueError if it is malformed.
+
+    The certificate need not be trusted.
+    """
+    # Imported here, because it uses 10 MiB of memory and is needed only if the service uses TLS.
+    from cryptography import x509
+
+    # The library warns about negative serial numbers and similar defects.
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            certificate = x509.load_der_x509_certificate(der)
+            issued_at = certificate.not_valid_before_utc
+            expires_at = certificate.not_valid_after_utc
+            return CertificateSummary(
+                _issuer_of(certificate), issued_at.isoformat(), expires_at.isoformat()
+            )
+        except (ValueError, x509.InvalidVersion):
+            raise ValueError("not an X.509 certificate") from None
+
+
+def _issuer_of(certificate: "Certificate") -> str:
+    from cryptography.x509.oid import NameOID
+
+    try:
+        issuer_names = {attribute.oid: str(attribute.value) for attribute in certificate.issuer}
+    except (ValueError, TypeError):  # characters that the ASN.1 string type does not allow
+        return "unreadable"
+    parts = (issuer_names.get(NameOID.ORGANIZATION_NAME), issuer_names.get(NameOID.COMMON_NAME))
+    return clean_text(", ".join(part for part in parts if part), 256) or "unnamed"

@@ -12,14 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import (
-    Fields,
-    Reading,
-    all_absent,
-    available,
-    fact,
-    source,
-)
+from collectors.application.source import CONFIGURATION, Fields, Origin, Reading, source
 from collectors.contract import ApplicationJob, DeviceState
 from collectors.shared.addresses import OWN_RANGES, Network, network_of, parse_networks
 from collectors.shared.arp.resolver import ArpNetwork, Resolver, SystemArpNetwork
@@ -35,7 +28,7 @@ from collectors.shared.watched_devices import (
     state_of,
 )
 
-SOURCE: Final = "ARP"
+ORIGIN: Final = Origin("ARP")
 LIMIT_S: Final = 9.2
 """Time limit of the source. The neighbour table may have an older entry for a device that is gone.
 The kernel needs 8 s to find out that such a device does not answer."""
@@ -49,13 +42,13 @@ _TIME_UP: Final = "the time was up before its address had answered"
 ReadAnswers = Callable[[Sequence[Expectation], ApplicationJob, Deadline], Answers]
 
 
-@source("watched-devices", SOURCE, "device.watched", limit_s=LIMIT_S)
+@source("watched-devices", ORIGIN, "device.watched", limit_s=LIMIT_S)
 def read_watched_devices(
     deadline: Deadline, job: ApplicationJob, *, answers: ReadAnswers | None = None
 ) -> Reading:
     expected = expectations(job.devices, job.learned)
     names = tuple(expectation.device.name for expectation in expected)
-    fields = [available("device.watched", "configuration", names)]
+    fields = [CONFIGURATION.available("device.watched", names)]
     if not expected:
         return Reading(tuple(fields))
     results = (answers or read_answers)(expected, job, deadline)
@@ -73,11 +66,11 @@ def read_watched_devices(
 def device_fields(state: DeviceState) -> Fields:
     """Return the fields of one device."""
     prefix = f"device.{state.device.name}"
-    kind = available(f"{prefix}.kind", "configuration", state.device.kind)
+    kind = CONFIGURATION.available(f"{prefix}.kind", state.device.kind)
     keys = tuple(f"{prefix}.{aspect}" for aspect in ("present", "address", "movedFrom", "otherMac"))
     if state.state == "unknown":
         reason = state.reason or "no reason was given"
-        return (kind, *all_absent(keys, SOURCE, "unsupported", reason))
+        return (kind, *ORIGIN.all_absent(keys, "unsupported", reason))
     present, address, moved_from, other_mac = keys
     values = (
         (address, state.address, "it has no configured address, and does not answer"),
@@ -86,8 +79,8 @@ def device_fields(state: DeviceState) -> Fields:
     )
     return (
         kind,
-        available(present, SOURCE, state.state in ("present", "moved")),
-        *(fact(key, SOURCE, value, reason, "not-applicable") for key, value, reason in values),
+        ORIGIN.available(present, state.state in ("present", "moved")),
+        *(ORIGIN.fact(key, value, reason, "not-applicable") for key, value, reason in values),
     )
 
 

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from agent.wire.codec import validate
 from agent.wire.payloads.application import BrowserField
 from agent.wire.vocabulary import BrowserFieldKey
-from collectors.application import runner
+from collectors.application import collector
 from collectors.application.collector import take_snapshot
-from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
 from collectors.application.kiosk.expression import VISIBILITY
+from collectors.application.kiosk.fields import BROWSER_KEYS, parse_values
+from collectors.application.kiosk.kiosk import parse_page_ids
 from collectors.application.kiosk.session import parse_answer
 from collectors.application.kiosk.source import read_kiosk_browser
-from collectors.application.kiosk.targets import parse_page_ids
 from collectors.contract import ApplicationFacts, Field
 from collectors.shared.devtools import parse_debug_url
 from tests.fakes.devtools import (
@@ -45,7 +45,7 @@ ANSWERS = json.dumps({key: {"value": key} for key in BROWSER_KEYS})
 @pytest.fixture(autouse=True)
 def _long_grace_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a source enough time to return the reason for its delay, even on a busy machine."""
-    monkeypatch.setattr(runner, "GRACE_S", 300)
+    monkeypatch.setattr(collector, "GRACE_S", 300)
 
 
 def collect(url: str, max_duration_s: float = 5) -> ApplicationFacts:

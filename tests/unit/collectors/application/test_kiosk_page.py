@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.application.collector import take_snapshot
-from collectors.application.kiosk.page_fields import PAGE_KEYS, page_reading
+from collectors.application.kiosk.fields import PAGE_KEYS, page_reading
 from collectors.application.kiosk.policies import names_in_registry, parse_policies
 from collectors.application.kiosk.source import read_kiosk_page, read_kiosk_policies
 from collectors.contract import Field

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
 from collectors.application.macos import commands, dhcp, profiler, readers
-from collectors.application.readers.network.dhcp import dhcp_fields
-from collectors.application.readers.network.interfaces import Links
-from collectors.application.readers.network.wireless import Wireless
+from collectors.application.readers.network.interfaces import Links, Wireless, dhcp_fields
 from collectors.shared.host import operating_system
 from collectors.shared.run_command import Output
 from collectors.shared.text import decode

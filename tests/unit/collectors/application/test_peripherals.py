@@ -10,6 +10,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.linux import displays, usb
 from collectors.application.linux.edid import Screen, parse_edid
 from collectors.application.readers.peripherals import UsbDevice, guess_kind, usb_reading
+from collectors.application.source import Origin
 from tests.unit.collectors.application.fixtures import by_key, values, write_files
 
 DEADLINE = Deadline.after(3600)
@@ -172,7 +173,7 @@ def test_display_facts_without_a_screen_output_are_not_applicable(tmp_path: Path
 
 
 def test_usb_devices_beyond_the_limit_are_counted() -> None:
-    reading = usb_reading([UsbDevice(str(number)) for number in range(130)], "sysfs usb")
+    reading = usb_reading([UsbDevice(str(number)) for number in range(130)], Origin("sysfs usb"))
     assert values(reading.fields) == {"peripherals.usbCount": 130}
     assert len(reading.peripherals) == 128
     assert reading.limitations == ("USB devices beyond the limit of 128, not listed: 2",)

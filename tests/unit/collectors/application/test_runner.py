@@ -8,19 +8,21 @@ import pytest
 
 from collectors.application.collector import take_snapshot
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, Source, Unreadable, available
+from collectors.application.source import Origin, Reading, Source, Unreadable
 from tests.unit.collectors.application.fixtures import RecordingRun, by_key
 
 
 def single_field(name: str, key: str) -> Source:
-    return Source(name, "test", (key,), lambda _: Reading((available(key, "test", name),)))
+    return Source(
+        name, Origin("test"), (key,), lambda _: Reading((Origin("test").available(key, name),))
+    )
 
 
 def failing_source(name: str, key: str, error: Exception) -> Source:
     def read(_: Deadline) -> Reading:
         raise error
 
-    return Source(name, "test", (key,), read)
+    return Source(name, Origin("test"), (key,), read)
 
 
 @pytest.fixture
@@ -31,9 +33,9 @@ def hanging_source() -> Iterator[Callable[..., Source]]:
     def make(name: str, key: str, deadline_s: float = 0.2) -> Source:
         def read(_: Deadline) -> Reading:
             is_over.wait(60)
-            return Reading((available(key, "test", "too late"),))
+            return Reading((Origin("test").available(key, "too late"),))
 
-        return Source(name, "test", (key,), read, deadline_s)
+        return Source(name, Origin("test"), (key,), read, deadline_s)
 
     yield make
     is_over.set()
@@ -88,7 +90,7 @@ def test_error_is_classified_with_a_reason(error: Exception, status: str, is_fai
 
 
 def test_a_key_that_a_source_does_not_return_is_in_the_snapshot_as_failed() -> None:
-    source = Source("half", "test", ("a.one", "a.two"), single_field("half", "a.one").read)
+    source = Source("half", Origin("test"), ("a.one", "a.two"), single_field("half", "a.one").read)
     fields = by_key(take_snapshot([source], 5, RecordingRun()))
     assert fields["a.two"].status == "collection-failed"
 

@@ -2,16 +2,16 @@
 
 from collectors.application.readers.disk_space import without_owner
 from collectors.application.readers.peripherals import fingerprint
-from collectors.application.source import available
+from collectors.application.source import Origin
 from collectors.contract import TEXT_MAX
 
 
 def test_a_long_text_value_is_cut() -> None:
-    assert available("k", "s", "x" * TEXT_MAX * 3).value == "x" * TEXT_MAX
+    assert Origin("s").available("k", "x" * TEXT_MAX * 3).value == "x" * TEXT_MAX
 
 
 def test_a_list_is_bounded() -> None:
-    assert len(available("k", "s", ("x",) * 10_000).value) == 256
+    assert len(Origin("s").available("k", ("x",) * 10_000).value) == 256
 
 
 def test_user_names_in_paths_are_replaced() -> None:

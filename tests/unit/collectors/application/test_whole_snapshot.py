@@ -24,7 +24,7 @@ from agent.wire.vocabulary import FieldStatus
 from collectors.application import registry
 from collectors.application.deadline import Deadline
 from collectors.application.registry import sources_for
-from collectors.application.source import Reading, Source
+from collectors.application.source import Origin, Reading, Source
 from collectors.contract import ApplicationJob
 from tests.lab.namespaces import entering
 from tests.paths import ROOT
@@ -231,7 +231,7 @@ def test_every_platform_has_every_key_once(platform: str) -> None:
 def test_a_key_of_one_platform_is_unsupported_on_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    new = Source("new", "test", ("os.new",), lambda _: Reading())
+    new = Source("new", Origin("test"), ("os.new",), lambda _: Reading())
     monkeypatch.setattr(registry, "linux_sources", lambda *_, **__: (new,))
     assert sources_for("linux", ApplicationJob(5))[0] is new
     for platform in ("darwin", "win32"):

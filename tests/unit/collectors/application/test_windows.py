@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from collectors import programs
 from collectors.application.deadline import Deadline
 from collectors.application.readers import disk_space
-from collectors.application.readers.network.dhcp import dhcp_fields
+from collectors.application.readers.network.interfaces import dhcp_fields
 from collectors.application.source import Unreadable
 from collectors.application.windows import devices, machine, powershell, script, time_service
 from collectors.application.windows.script import read_groups

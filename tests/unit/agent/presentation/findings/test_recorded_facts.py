@@ -15,7 +15,7 @@ from collectors.application.readers.disk_space import Mount, Space
 from collectors.application.readers.network import service_probe
 from collectors.application.readers.network.interfaces import Wireless, wireless_fields
 from collectors.application.readers.print_queues import read_print_queues
-from collectors.application.source import Reading, available
+from collectors.application.source import Origin, Reading
 from collectors.application.system_bus import UnitState, parse_objects
 from collectors.application.windows import devices, machine, script, time_service
 from collectors.application.windows.script import read_groups
@@ -142,7 +142,9 @@ def test_a_pending_restart_and_a_watchdog_reset_are_findings(tmp_path: Path) -> 
         {"run/reboot-required": "", "sys/class/watchdog/watchdog0/bootstatus": "32\n"},
     )
     fields = (operating_system.pending_reboot(root), operating_system.boot_reason(root))
-    actual = sentences_by_rule(Reading((*fields, available("os.uptimeSeconds", "test", 7200))))
+    actual = sentences_by_rule(
+        Reading((*fields, Origin("test").available("os.uptimeSeconds", 7200)))
+    )
     assert actual["unclean-start"] == (
         "The machine started 2 h ago after a reset by the watchdog, because the machine hung.",
     )
@@ -196,7 +198,7 @@ def test_a_weak_signal_read_from_the_kernel_is_a_finding() -> None:
     signal_table = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
     (signal,) = parse_signals(signal_table).values()
     fields = wireless_fields(Wireless("Venue", signal))
-    up = available("interface.up", "test", True)
+    up = Origin("test").available("interface.up", True)
     actual = sentences_by_rule(Reading(interfaces=(InterfaceFields("wlan0", (up, *fields)),)))
     assert actual == {"wifi-weak": ("The Wi-Fi signal at wlan0 is weak: -82 dBm.",)}
 
@@ -278,6 +280,6 @@ def test_a_blank_page_without_local_network_permission_has_three_findings() -> N
 def test_printer_states_have_the_same_text_in_both_reports() -> None:
     """The rule for print queues describes a problem with the same text as the network report."""
     for reason in ("media-empty", "media-jam", "cover-open", "toner-empty", "output-area-full"):
-        queue = Reading((available("printqueue.bar.reasons", "CUPS", (f"{reason}-error",)),))
+        queue = Reading((Origin("CUPS").available("printqueue.bar.reasons", (f"{reason}-error",)),))
         (sentence,) = sentences_by_rule(queue)["print-queue-needs-attention"]
         assert sentence.endswith(f"needs attention: {STATE_WORDS[reason]}.")

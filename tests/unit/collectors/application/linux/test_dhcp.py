@@ -15,7 +15,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.linux.network import dhcp, leases, links
 from collectors.application.linux.network.dhcp import Address, dhcp_of
 from collectors.application.linux.network.leases import Lease, Leases
-from collectors.application.readers.network.dhcp import INFINITE, KEYS, Dhcp, dhcp_fields
+from collectors.application.readers.network.interfaces import DHCP_KEYS, INFINITE, Dhcp, dhcp_fields
 from collectors.application.system_bus import parse_objects
 from collectors.shared.linux import netlink
 from tests.unit.collectors.application.fixtures import fixture, values, write_files
@@ -227,13 +227,13 @@ def test_the_ipv4_address_determines_the_assignment(
     addresses: list[str], assignment: str | None
 ) -> None:
     fields = dhcp_fields(Dhcp(is_used=False), addresses)
-    assert tuple(field.key for field in fields) == KEYS
-    assert values(fields) == ({} if assignment is None else {KEYS[0]: assignment})
+    assert tuple(field.key for field in fields) == DHCP_KEYS
+    assert values(fields) == ({} if assignment is None else {DHCP_KEYS[0]: assignment})
     assert all(field.status == "not-applicable" for field in fields[1:])
 
 
 def test_impossible_times_are_left_out() -> None:
-    assert values(dhcp_fields(Dhcp(True, None, 1e300, -1e300), [ADDRESS])) == {KEYS[0]: "DHCP"}
+    assert values(dhcp_fields(Dhcp(True, None, 1e300, -1e300), [ADDRESS])) == {DHCP_KEYS[0]: "DHCP"}
 
 
 def test_validity_and_age_of_an_address_come_from_the_kernel() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from collectors.application.linux.network import links, nl80211
 from collectors.application.linux.network.nl80211 import Interface
-from collectors.application.readers.network.wireless import (
-    KEYS,
+from collectors.application.readers.network.interfaces import (
+    WIFI,
     Wireless,
     band_and_channel,
     wireless_fields,
@@ -137,7 +137,7 @@ def test_an_interface_without_a_connection_has_a_reason(kernel: Kernel, reason: 
     (wireless,) = (links.wireless_of(*pair) for pair in nl80211.wifi_of(kernel).values())
     fields = wireless_fields(wireless)
     assert {(field.status, field.reason) for field in fields} == {("not-applicable", reason)}
-    assert tuple(field.key for field in fields) == KEYS
+    assert tuple(field.key for field in fields) == tuple(key for key, _ in WIFI)
 
 
 def test_the_stations_of_an_access_point_are_not_read() -> None:

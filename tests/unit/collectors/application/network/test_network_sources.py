@@ -20,9 +20,12 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.linux.network import links
 from collectors.application.readers.network import interfaces, resolver, service_probe
-from collectors.application.readers.network.certificate import CertificateSummary, parse_certificate
-from collectors.application.readers.network.interfaces import Links
-from collectors.application.readers.network.wireless import Wireless
+from collectors.application.readers.network.interfaces import Links, Wireless
+from collectors.application.readers.network.service_probe import (
+    CertificateSummary,
+    parse_certificate,
+)
+from collectors.application.source import Origin
 from collectors.application.system_bus import parse_objects
 from collectors.shared.host.resolv_conf import parse_resolv_conf
 from collectors.shared.linux.wireless import parse_signals
@@ -40,7 +43,7 @@ def test_name_servers_are_read_from_resolv_conf_or_from_the_file_of_systemd_reso
     upstream = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
     write_files(root, {"run/systemd/resolve/resolv.conf": upstream})
     assert resolver.read_servers(root, DEADLINE) == ("192.168.1.1", "fe80::1%eth0")
-    field = resolver.servers_field(resolver.read_servers(root, DEADLINE), "resolv.conf")
+    field = resolver.servers_field(resolver.read_servers(root, DEADLINE), Origin("resolv.conf"))
     assert field.value == ("192.168.1.1", "fe80::1")
 
 
@@ -58,9 +61,11 @@ def test_the_parser_of_resolv_conf_accepts_any_text(text: str) -> None:
 
 
 def test_the_password_of_a_proxy_is_not_reported() -> None:
-    field = resolver.proxy_field({"https": "http://anna:hunter2@proxy.example:3128/x?y"}, "x")
+    field = resolver.proxy_field(
+        {"https": "http://anna:hunter2@proxy.example:3128/x?y"}, Origin("x")
+    )
     assert field.value == "proxy.example:3128"
-    assert resolver.proxy_field({}, "x").status == "not-applicable"
+    assert resolver.proxy_field({}, Origin("x")).status == "not-applicable"
 
 
 def test_local_service_is_checked_without_a_proxy(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.application.readers.network.wireless import Wireless, wireless_fields
+from collectors.application.readers.network.interfaces import Wireless, wireless_fields
 from collectors.application.windows import machine, script, wlan
 from collectors.application.windows.wlan import Connection, WlanError
 from tests.unit.collectors.application.fixtures import fixture, values

@@ -26,8 +26,8 @@ from agent.presentation.findings.rule import Finding
 from agent.rules.reports.application import application_report
 from agent.rules.reports.context import ReportContext
 from agent.rules.reports.network import network_report
-from collectors.application import collector, registry, runner
-from collectors.application.kiosk import kiosk, page_state
+from collectors.application import collector, registry
+from collectors.application.kiosk import kiosk
 from collectors.application.linux import operating_system
 from collectors.application.linux.network import dhcp as linux_dhcp
 from collectors.application.linux.network import links as linux_links
@@ -199,7 +199,7 @@ def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[F
     fake_programs(machine, patch)
     fake_libraries(machine, patch)
     fake_connections(machine, patch)
-    patch.setattr(runner, "in_background", at_once)
+    patch.setattr(collector, "in_background", at_once)
     context = ReportContext(REPORT_ID, FINISHED_AT, identity(), environment())
     snapshot = collector.take_snapshot(sources_of(machine, root), 3600, RecordingRun())
     snapshot = replace(snapshot, started_at=STARTED_AT)
@@ -275,10 +275,9 @@ def cups(machine: Machine, request: bytes, _: float) -> ipp.Response:
     is_jobs = request[2:4] == ipp.GET_JOBS.to_bytes(2)
     tag, rows = (ipp.JOB_GROUP, machine.jobs) if is_jobs else (ipp.PRINTER_GROUP, machine.queues)
     groups = (
-        (ipp.Attribute(name, v if isinstance(v, tuple) else (v,)) for name, v in row.items())
-        for row in rows
+        {name: v if isinstance(v, tuple) else (v,) for name, v in row.items()} for row in rows
     )
-    return ipp.Response(0, tuple(ipp.Group(tag, tuple(group)) for group in groups))
+    return ipp.Response(0, tuple(ipp.Group(tag, group) for group in groups))
 
 
 def queue(name: str, *reasons: str, state: int = 3, accepts: bool = True) -> dict[str, Any]:
@@ -429,8 +428,7 @@ def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(service_probe, "resolve", lambda *_: fail_or([address], socket.gaierror))
     patch.setattr(service_probe, "_connect", lambda *_: fail_or(io.BytesIO(), ConnectionError))
     patch.setattr(service_probe, "handshake", lambda *_, **__: fail_or(machine.service, Exception))
-    for module in (kiosk, page_state):
-        patch.setattr(module, "PageSession", lambda *_: Session(machine.kiosk or {}))
+    patch.setattr(kiosk, "PageSession", lambda *_: Session(machine.kiosk or {}))
     pages = () if machine.kiosk == {} else ("A",)
     patch.setattr(kiosk, "read_page_ids", lambda *_: pages)
 

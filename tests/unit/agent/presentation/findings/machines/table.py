@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 
 from agent.rules.connectivity.fields import history_fields
 from agent.wire.payloads.history import CAUSES, Cause, Event, EventKind, History, Incident
-from collectors.application.source import available
 from collectors.contract import Field, SourceState, WatchedDevice
 from collectors.network.observations import Evidence, KnownPrinter
 from tests.fixtures.payloads import STARTED_AT
@@ -470,8 +469,8 @@ BROKEN: tuple[BrokenMachine, ...] = (
         commands={"Win32_Printer": sections(usb=[], bluetooth=[], jobs=[],
         printers=[{"Name": "Bar", "PrinterStatus": 3, "DetectedErrorState": error}])})) for error
         in (4, 7, 8)),
-    fault("reports-waiting", "an agent that cannot send", agent=(available("agent.outboxReports",
-        "agent", 12),)),
+    fault("reports-waiting", "an agent that cannot send", agent=(Field("agent.outboxReports",
+        "agent", "available", 12),)),
     # -------------------------------------------------------------- kiosk
     fault("kiosk-silent", "a kiosk whose browser has no page", kiosk={}, base=KIOSK),
     page("kiosk-crashed", "a crashed page", crashed=True),
