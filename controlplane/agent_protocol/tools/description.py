@@ -134,20 +134,14 @@ _CATALOG_EXAMPLES: Final = (
 @cache
 def _describe(name: DatasetName) -> DatasetDescription:
     tool, row = _TOOLS_AND_ROWS[name]
-    is_figures = name == "salesFigures"
+    groupings, metrics = (GROUPINGS, METRICS) if name == "salesFigures" else ({}, {})
     return DatasetDescription(
         dataset=name,
         tool=tool,
         fields=tuple(_fields(row)),
         filters=_FILTERS.get(name, ()),
-        groupings=tuple(
-            Grouping(name=grouping, description=text)
-            for grouping, text in (GROUPINGS.items() if is_figures else ())
-        ),
-        metrics=tuple(
-            MetricDescription(name=metric, description=text)
-            for metric, text in (METRICS.items() if is_figures else ())
-        ),
+        groupings=tuple(Grouping(name=each, description=groupings[each]) for each in groupings),
+        metrics=tuple(MetricDescription(name=each, description=metrics[each]) for each in metrics),
         examples=tuple(
             Example(question=question, arguments=args) for question, args in _examples(name)
         ),
