@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from http import HTTPStatus
 from typing import Final
 
 from sqlalchemy.orm import Session
@@ -90,10 +89,10 @@ def code_routes(core: Core) -> list[Route]:
 async def enter_code(core: Core, request: Request) -> Response:
     """Show the form for ``GET``. Verify a code and open a session for ``POST``."""
     require_method(request, "GET", "HEAD", "POST")
-    token, now = cookies.pending_token(core, request), core.clock()
+    token, now = cookies.PENDING.token(core, request), core.clock()
     step = await core.read(lambda session: _find_step(session, token, now))
     if step is None:
-        return redirect(SIGN_IN_PAGE, cookies.pending_cookie(core, request, ""))
+        return redirect(SIGN_IN_PAGE, cookies.PENDING.header(core, request, ""))
     if request.method != "POST":
         return _page(step)
     cookies.require_own_origin(core, request, requires_header=True)
@@ -101,10 +100,10 @@ async def enter_code(core: Core, request: Request) -> Response:
         new_session = await _open(core, request, step, token)
     except Refusal as refusal:
         return _page(step, refusal)
-    cookie_deletion = cookies.pending_cookie(core, request, "")
+    cookie_deletion = cookies.PENDING.header(core, request, "")
     if new_session is None:
         return redirect(SIGN_IN_PAGE, cookie_deletion)
-    set_cookies = (cookies.cookie(core, request, new_session.token), cookie_deletion)
+    set_cookies = (cookies.SESSION.header(core, request, new_session.token), cookie_deletion)
     if not new_session.recovery_codes:
         return redirect(new_session.location, *set_cookies)
     page = render(
@@ -175,8 +174,7 @@ def _find_step(session: Session, token: str | None, now: datetime) -> Step | Non
 def _page(step: Step, refusal: Refusal | None = None) -> Response:
     return render(
         "sign_in_code.html",
-        status=HTTPStatus.OK if refusal is None else refusal.status,
-        headers=None if refusal is None else refusal.headers,
+        refusal=refusal,
         action=CODE_PAGE,
         new_factor=step.new_factor,
         problem=problem_text(refusal),

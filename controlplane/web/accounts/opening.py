@@ -46,7 +46,7 @@ class Browser:
     @classmethod
     def of(cls, core: Core, request: Request) -> "Browser":
         user_agent = request.headers.get("user-agent", "")
-        return cls(user_agent, address_of(core, request), cookies.token_of(core, request))
+        return cls(user_agent, address_of(core, request), cookies.SESSION.token(core, request))
 
 
 def open_session(
