@@ -19,7 +19,7 @@ from controlplane.operation.errors import Refusal
 from controlplane.operation.permissions import caller_of_session, hash_secret
 from controlplane.storage.account_tables import User
 from controlplane.web.accounts import cookies
-from controlplane.web.accounts.oidc.links import provider_links
+from controlplane.web.accounts.oidc.links import ProviderRecord, provider_links
 from controlplane.web.accounts.plain_pages import render
 from controlplane.web.accounts.sign_in import (
     BODY_MAX_BYTES,
@@ -52,13 +52,6 @@ class Profile:
     organization: str
 
 
-class ProviderRecord(Tolerant):
-    """An identity provider. A browser begins the sign-in at ``path``."""
-
-    label: str
-    path: str
-
-
 class ProvidersReply(Tolerant):
     providers: Array[ProviderRecord]
 
@@ -75,11 +68,7 @@ async def providers(core: Core, request: Request) -> Response:
     """Return the identity providers, for the sign-in form of the console."""
     admit_without_credential(core, request)
     parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
-    records = (
-        ProviderRecord(label=each.label, path=each.path)
-        for each in provider_links(core.identity_providers)
-    )
-    reply = ProvidersReply(providers=tuple(records))
+    reply = ProvidersReply(providers=provider_links(core.identity_providers))
     return Response(encode(reply), media_type="application/json")
 
 
