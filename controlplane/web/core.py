@@ -198,27 +198,27 @@ class Core:
         return await self.run(lambda transact: transact("write", work), callers)
 
     async def run(
-        self, job: Callable[[Transact], Result], callers: Collection[Caller] = ()
+        self,
+        job: Callable[[Transact], Result],
+        callers: Collection[Caller] = (),
+        *,
+        free_s: float = math.inf,
+        queued_s: float | None = None,
     ) -> Result:
         """Run ``job`` in a thread. ``job`` calls its argument to run a transaction.
 
         Work that ``job`` does outside its transactions does not make them longer.
 
-        ``callers`` are charged equal parts of the processor time (`Fairness.charge`).
+        Args:
+            callers: they are charged equal parts of the processor time, except ``free_s``
+                (`Fairness.charge`).
+            queued_s: when the job was queued, by `time.perf_counter`. The default is now.
         """
-        return await self._run(job, callers, math.inf, time.perf_counter())
-
-    async def _run(
-        self,
-        job: Callable[[Transact], Result],
-        callers: Collection[Caller],
-        free_s: float,
-        queued_s: float,
-    ) -> Result:
         took_s: list[float] = []
+        queue_time_s = time.perf_counter() if queued_s is None else queued_s
 
         def transact(kind: Transaction, work: Work[Any]) -> Any:
-            return self._transact(kind, work, queued_s)
+            return self._transact(kind, work, queue_time_s)
 
         measured = self.timed(job, took_s)
         try:
@@ -258,7 +258,7 @@ class Core:
         """
         queued_s = time.perf_counter()
         async with self._turns.turn(caller.organization_id):
-            return await self._run(job, (caller,), free_s, queued_s)
+            return await self.run(job, (caller,), free_s=free_s, queued_s=queued_s)
 
     async def run_long(self, call: Call[Result]) -> Result:
         """Return the result of a call that can take long. Other calls do not wait for it.
