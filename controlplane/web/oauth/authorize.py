@@ -36,12 +36,7 @@ from controlplane.operation.errors import Refusal, foreign_origin, invalid_reque
 from controlplane.operation.fairness import RateLimit
 from controlplane.storage.account_tables import User
 from controlplane.storage.oauth_tables import OAuthClient
-from controlplane.web.accounts import cookies
-from controlplane.web.accounts.forms import (
-    redirect,
-    redirect_to_code_page,
-    sign_in_with_fields,
-)
+from controlplane.web.accounts import cookies, forms
 from controlplane.web.accounts.oidc.links import provider_links
 from controlplane.web.accounts.plain_pages import render
 from controlplane.web.accounts.sign_in import SECOND_FACTOR_REQUIRED, count_attempt
@@ -128,7 +123,7 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     address = address_of(core, request)
     reply = await _answer(core, oauth_request, caller, organization_id, address)
     assert reply.location is not None  # noqa: S101 - the request of the client is valid
-    return redirect(reply.location)
+    return forms.redirect(reply.location)
 
 
 async def sign_in(core: Core, request: Request) -> Response:
@@ -140,10 +135,10 @@ async def sign_in(core: Core, request: Request) -> Response:
     fields = fields_of(await read_form(core, request))
     oauth_request = _oauth_request("GET", issuer, fields.get("query", ""))
     try:
-        token = await sign_in_with_fields(core, request, fields, oauth_request.query)
+        token = await forms.sign_in_with_fields(core, request, fields, oauth_request.query)
     except Refusal as refusal:
         if refusal.code == SECOND_FACTOR_REQUIRED:
-            return redirect_to_code_page(refusal)
+            return forms.redirect_to_code_page(refusal)
         client, _ = await _find_client(core, oauth_request, None)
         email = fields.get("email", "")
         return _sign_in_page(core, oauth_request, client, email=email, refusal=refusal)
