@@ -18,15 +18,7 @@ from agent.wire.codec import encode
 from controlplane.accounts import throttle, users
 from controlplane.accounts.members import invitations, messages
 from controlplane.accounts.names import names_of_organizations
-from controlplane.operation.audit_entries import (
-    Actor,
-    Credential,
-    Event,
-    describe_role,
-    note,
-    user_actor,
-    user_subject,
-)
+from controlplane.operation import audit_entries as audit
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, conflict
 from controlplane.storage.account_tables import Invitation, Membership, User
@@ -111,9 +103,9 @@ async def join(core: Core, request: Request) -> Response:
 
 def _note_refused(session: Session, *, code: str, user: User, address: str, now: datetime) -> None:
     row = _find_invitation(session, code, now)
-    actor = Actor("unknown", None, "", Credential("invitation", row.id), address)
-    event = Event("member.join", user_subject(user), "the password is wrong", "refused")
-    note(session, actor, event, organization_id=row.organization_id, now=now)
+    actor = audit.Actor("unknown", None, "", audit.Credential("invitation", row.id), address)
+    event = audit.Event("member.join", audit.user_subject(user), "the password is wrong", "refused")
+    audit.note(session, actor, event, organization_id=row.organization_id, now=now)
 
 
 def _find_invitation(
@@ -137,7 +129,9 @@ def _join(session: Session, row: Invitation, user: User, address: str, now: date
     users.set_membership(
         session, user.id, organization_id, role=row.role, locations=row.locations, now=now
     )
-    actor = user_actor(user, Credential("invitation", row.id), address)
-    event = Event("member.join", user_subject(user), describe_role(row.role, row.locations))
-    note(session, actor, event, organization_id=organization_id, now=now)
+    actor = audit.user_actor(user, audit.Credential("invitation", row.id), address)
+    event = audit.Event(
+        "member.join", audit.user_subject(user), audit.describe_role(row.role, row.locations)
+    )
+    audit.note(session, actor, event, organization_id=organization_id, now=now)
     session.delete(row)
