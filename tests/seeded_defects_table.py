@@ -301,7 +301,7 @@ DEFECTS: Final = (
     Defect(
         "session", "scripts can read the session cookie",
         "controlplane/web/accounts/cookies.py",
-        "Path=/; HttpOnly; \"\n", "Path=/; \"\n",
+        "Path=/; HttpOnly; SameSite", "Path=/; SameSite",
         "tests/unit/controlplane/accounts/test_sign_in.py",
     ),
     Defect(

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
-from agent.wire import device_operations, routes
+from agent.wire import device_operations as agents
 from agent.wire import operator_operations as operators
+from agent.wire import routes
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.analytics import messages as figures
@@ -39,29 +40,16 @@ class Operation(Generic[Body, Reply]):
 class OperationsClient(ServiceCalls):
     """Every operation of the facade: for devices, operators, support and figures."""
 
-    challenge = Operation(
-        routes.CHALLENGE, device_operations.ChallengeRequest, device_operations.ChallengeReply
-    )
+    challenge = Operation(routes.CHALLENGE, agents.ChallengeRequest, agents.ChallengeReply)
     enroll = Operation(
-        routes.ENROLL,
-        device_operations.EnrollRequest,
-        device_operations.EnrollmentRecord,
-        is_repeatable=False,
+        routes.ENROLL, agents.EnrollRequest, agents.EnrollmentRecord, is_repeatable=False
     )
-    heartbeat = Operation(
-        routes.HEARTBEAT, device_operations.HeartbeatRequest, device_operations.HeartbeatReply
-    )
-    acknowledge = Operation(
-        routes.ACKNOWLEDGE, device_operations.AcknowledgeRequest, device_operations.AcknowledgeReply
-    )
+    heartbeat = Operation(routes.HEARTBEAT, agents.HeartbeatRequest, agents.HeartbeatReply)
+    acknowledge = Operation(routes.ACKNOWLEDGE, agents.AcknowledgeRequest, agents.AcknowledgeReply)
     submit_result = Operation(
-        routes.SUBMIT_RESULT,
-        device_operations.SubmitResultRequest,
-        device_operations.SubmitResultReply,
+        routes.SUBMIT_RESULT, agents.SubmitResultRequest, agents.SubmitResultReply
     )
-    on_commands = Operation(
-        routes.ON_COMMANDS, device_operations.EmptyRequest, device_operations.CommandList
-    )
+    on_commands = Operation(routes.ON_COMMANDS, agents.EmptyRequest, agents.CommandList)
 
     device = Operation(
         routes.DEVICE_DETAIL, operators.DeviceDetailRequest, operators.DeviceDetailReply
@@ -98,11 +86,11 @@ class OperationsClient(ServiceCalls):
     support_confirm = Operation(support_routes.CONFIRM, support.ConfirmRequest, support.Link)
     support_disconnect = Operation(support_routes.DISCONNECT, support.TokenRequest, support.Link)
 
-    def current(self) -> device_operations.EnrollmentRecord | None:
+    def current(self) -> agents.EnrollmentRecord | None:
         """Return the newest of this API key's enrollments that are not revoked, or None."""
-        reply: Any = device_operations.EnrollmentRecord | None  # a union is not a type for mypy
-        record: device_operations.EnrollmentRecord | None = self.post(
-            routes.CURRENT, device_operations.EmptyRequest(), reply
+        reply: Any = agents.EnrollmentRecord | None  # a union is not a type for mypy
+        record: agents.EnrollmentRecord | None = self.post(
+            routes.CURRENT, agents.EmptyRequest(), reply
         )
         return record
 

@@ -14,44 +14,14 @@ from uuid import UUID
 
 import httpx2
 
-from agent.wire.addresses import is_loopback_url
 from agent.wire.base import Model
 from agent.wire.codec import encode
 from controlplane.client.calls import HEADERS, Reply, ServiceCalls
-from controlplane.client.connection import (
-    LIMITS,
-    RETAIL_KEY,
-    TIMEOUT,
-    is_encrypted,
-    read_key,
-    service_url,
-)
+from controlplane.client.connection import RETAIL_KEY, http_client, read_key, service_url
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import UnauthenticatedError
 from controlplane.client.waiting import RetryPolicy
-from controlplane.retail import routes
-from controlplane.retail.models import (
-    Category,
-    CategoryPage,
-    Employee,
-    EmployeePage,
-    FeeItem,
-    FeePage,
-    GivenGood,
-    Good,
-    GoodPage,
-    Page,
-    PointOfSale,
-    PointOfSalePage,
-    RefreshRequest,
-    Sale,
-    SaleOrder,
-    SalePage,
-    TokenRequest,
-    Tokens,
-    Uom,
-    UomPage,
-)
+from controlplane.retail import models, routes
 
 RENEWED_BEFORE_S: Final = 60
 """A token is renewed this many seconds before its expiry, so that it does not expire during a call.
@@ -94,19 +64,12 @@ class RetailClient(ServiceCalls):
         monotonic: Callable[[], float] = time.monotonic,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        http = httpx2.Client(
-            base_url=base_url.rstrip("/").removesuffix(routes.BASE),
-            headers=HEADERS,
-            timeout=TIMEOUT,
-            limits=LIMITS,
-            trust_env=not is_loopback_url(base_url),
-            verify=is_encrypted(base_url),
-            transport=transport,
-        )
+        url = base_url.rstrip("/").removesuffix(routes.BASE)
+        http = http_client(url, HEADERS, transport)
         super().__init__(http, retry_policy, list_command="retail keys list")
         self._api_key = api_key
         self._monotonic = monotonic
-        self._tokens: Tokens | None = None
+        self._tokens: models.Tokens | None = None
         self._renew_at_s = 0.0
 
     def __enter__(self) -> Self:
@@ -117,58 +80,58 @@ class RetailClient(ServiceCalls):
 
     # ------------------------------------------------------------------ catalog
 
-    def good(self, good_id: UUID) -> Good:
-        return self._get(routes.GOOD.format(good_id=good_id), Good)
+    def good(self, good_id: UUID) -> models.Good:
+        return self._get(routes.GOOD.format(good_id=good_id), models.Good)
 
-    def create_good(self, good: GivenGood) -> Good:
+    def create_good(self, good: models.GivenGood) -> models.Good:
         """Create a good.
 
         The call is repeated only after 401 and 429. After other failures, the good may exist.
         """
-        return self._call_with_token("POST", routes.GOODS, Good, content=encode(good))
+        return self._call_with_token("POST", routes.GOODS, models.Good, content=encode(good))
 
-    def goods(self) -> Iterator[Good]:
-        return self._entries(routes.GOODS, GoodPage)
+    def goods(self) -> Iterator[models.Good]:
+        return self._entries(routes.GOODS, models.GoodPage)
 
-    def categories(self) -> Iterator[Category]:
-        return self._entries(routes.CATEGORIES, CategoryPage)
+    def categories(self) -> Iterator[models.Category]:
+        return self._entries(routes.CATEGORIES, models.CategoryPage)
 
-    def uoms(self) -> Iterator[Uom]:
-        return self._entries(routes.UOMS, UomPage)
+    def uoms(self) -> Iterator[models.Uom]:
+        return self._entries(routes.UOMS, models.UomPage)
 
-    def fees(self) -> Iterator[FeeItem]:
-        return self._entries(routes.FEES, FeePage)
+    def fees(self) -> Iterator[models.FeeItem]:
+        return self._entries(routes.FEES, models.FeePage)
 
     # ------------------------------------------------------------------ sales
 
     def sales(
         self,
         *,
-        sort: SaleOrder = "initiated_at_desc",
+        sort: models.SaleOrder = "initiated_at_desc",
         initiated_from: datetime | None = None,
         initiated_to: datetime | None = None,
-    ) -> Iterator[Sale]:
+    ) -> Iterator[models.Sale]:
         """Yield the completed sales. A page is fetched when needed. Both bounds are inclusive."""
         limits = {"initiated_at_from": initiated_from, "initiated_at_to": initiated_to}
         bounds = {name: bound.isoformat() for name, bound in limits.items() if bound is not None}
         parameters = {"status": "completed", "sort": sort, **bounds}
-        return self._entries(routes.SALES, SalePage, parameters)
+        return self._entries(routes.SALES, models.SalePage, parameters)
 
-    def sale(self, sale_id: str) -> Sale:
-        return self._get(routes.SALE.format(sale_id=quote(sale_id, safe="")), Sale)
+    def sale(self, sale_id: str) -> models.Sale:
+        return self._get(routes.SALE.format(sale_id=quote(sale_id, safe="")), models.Sale)
 
     # ------------------------------------------------------------------ structure
 
-    def points_of_sale(self) -> Iterator[PointOfSale]:
-        return self._entries(routes.POINTS_OF_SALE, PointOfSalePage)
+    def points_of_sale(self) -> Iterator[models.PointOfSale]:
+        return self._entries(routes.POINTS_OF_SALE, models.PointOfSalePage)
 
-    def employees(self) -> Iterator[Employee]:
-        return self._entries(routes.EMPLOYEES, EmployeePage)
+    def employees(self) -> Iterator[models.Employee]:
+        return self._entries(routes.EMPLOYEES, models.EmployeePage)
 
     # ------------------------------------------------------------------ calls
 
     def _entries(
-        self, path: str, kind: type[Page[Entry]], parameters: Mapping[str, str] | None = None
+        self, path: str, kind: type[models.Page[Entry]], parameters: Mapping[str, str] | None = None
     ) -> Iterator[Entry]:
         """Yield the entries of all pages."""
         query = dict(parameters or {})
@@ -206,15 +169,15 @@ class RetailClient(ServiceCalls):
         if self._tokens is not None and self._monotonic() < self._renew_at_s:
             return self._tokens.access_token
         requested_at_s = self._monotonic()
-        exchange = TokenRequest(api_key=self._api_key)
+        exchange = models.TokenRequest(api_key=self._api_key)
         self._tokens = self._renew_tokens() or self._issue(routes.TOKENS, exchange)
         self._renew_at_s = requested_at_s + self._tokens.expires_in - RENEWED_BEFORE_S
         return self._tokens.access_token
 
-    def _renew_tokens(self) -> Tokens | None:
+    def _renew_tokens(self) -> models.Tokens | None:
         if self._tokens is None:
             return None
-        body = RefreshRequest(refresh_token=self._tokens.refresh_token)
+        body = models.RefreshRequest(refresh_token=self._tokens.refresh_token)
         # Never send a refresh token twice, even if the reply is lost: the service treats a second
         # use as theft and revokes all tokens of its family.
         self._tokens = None
@@ -223,5 +186,5 @@ class RetailClient(ServiceCalls):
         except CommandError:
             return None
 
-    def _issue(self, path: str, body: Model) -> Tokens:
-        return self.call("POST", path, Tokens, is_repeatable=False, content=encode(body))
+    def _issue(self, path: str, body: Model) -> models.Tokens:
+        return self.call("POST", path, models.Tokens, is_repeatable=False, content=encode(body))

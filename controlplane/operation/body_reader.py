@@ -13,9 +13,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any
+from typing import Any, TypeVar
 
 from controlplane.operation.errors import Refusal, unavailable
 from controlplane.operation.niceness import lower_priority
@@ -23,21 +23,60 @@ from controlplane.operation.niceness import lower_priority
 LARGE_BYTES = 65_536
 """Bodies above this size are parsed in the process."""
 ATTEMPTS = 2
-"""Number of attempts to parse a body, each with a new process if the previous one died."""
+"""Number of attempts to run a call, each with new processes if the previous ones died."""
 
+Result = TypeVar("Result")
 Parse = Callable[[bytes], Any]
 """Parses a body: returns the argument of an operation, or raises a refusal. The function, its
 result and the refusal must be picklable, because they are passed between processes."""
 
 
-class BodyReader:
-    """Starts the process and parses bodies in it. Use it from the event loop only.
+class ReplacedProcesses:
+    """Processes that are started when they are needed, and again if one of them died.
 
-    ``close`` ends the process.
+    Use it from the event loop only. ``close`` ends the processes.
+
+    Args:
+        start: starts the processes.
+        failure: detail of the refusal if they cannot run.
     """
 
+    def __init__(self, start: Callable[[], Executor], failure: str) -> None:
+        self._start = start
+        self._failure = failure
+        self._executor: Executor | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._executor is not None
+
+    def close(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+            self._executor = None
+
+    async def _run(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Return the result of ``function`` in one of the processes.
+
+        Raises the refusal ``unavailable`` if the processes cannot run.
+        """
+        loop = asyncio.get_running_loop()
+        for _ in range(ATTEMPTS):
+            executor = self._executor = self._executor or self._start()
+            try:
+                return await loop.run_in_executor(executor, function, *arguments)
+            except BrokenProcessPool:
+                # Another call may have started new processes already.
+                if self._executor is executor:
+                    self.close()
+        raise unavailable(self._failure)
+
+
+class BodyReader(ReplacedProcesses):
+    """Parses bodies in one process."""
+
     def __init__(self) -> None:
-        self._process: ProcessPoolExecutor | None = None
+        super().__init__(_start_process, "the body could not be parsed: try again")
         self._turn = asyncio.Lock()
 
     async def read(self, parse: Parse, body: bytes) -> tuple[Any, float]:
@@ -45,24 +84,8 @@ class BodyReader:
 
         Raises the refusal ``unavailable`` if the process cannot run.
         """
-        loop = asyncio.get_running_loop()
         async with self._turn:
-            for _ in range(ATTEMPTS):
-                self._process = self._process or _start_process()
-                try:
-                    return await loop.run_in_executor(self._process, _read, parse, body)
-                except BrokenProcessPool:
-                    self.close()
-        raise unavailable("the body could not be parsed: try again")
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None
-
-    def close(self) -> None:
-        if self._process is not None:
-            self._process.shutdown()
-            self._process = None
+            return await self._run(_read, parse, body)
 
 
 def _start_process() -> ProcessPoolExecutor:

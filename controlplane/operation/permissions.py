@@ -56,12 +56,6 @@ def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID
     return callers_by_id
 
 
-def caller_of_key(session: Session, key: str) -> Caller | None:
-    """Return the caller of an API key, or None if it is unknown or has ended."""
-    key_hash = hash_secret(key)
-    return callers_of_key_hashes(session, (key_hash,)).get(key_hash)
-
-
 def callers_of_key_hashes(session: Session, hashes: Sequence[str]) -> dict[str, Caller]:
     """Return the callers of API keys by the hash of the key (`hash_secret`).
 

@@ -39,7 +39,6 @@ from controlplane.web.oauth.endpoints import oauth_routes
 from controlplane.web.openapi.interfaces import AREAS, FACADE, OPERATIONS, serve_document
 from controlplane.web.openapi.viewer import viewer_routes
 from controlplane.web.pipeline import Endpoint
-from controlplane.web.problems import reply_to
 from controlplane.web.retail import retail_routes
 
 READY_WITHIN_S = 2
@@ -85,7 +84,6 @@ def build_app(core: Core) -> Starlette:
         delay_s=core.settings.refusal_delay_s,
         names=_operation_names(routes),
         count=core.metrics.count_call,
-        answer=reply_to,
     )
     app = Starlette(
         routes=routes,

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
@@ -127,23 +126,6 @@ async def _repeat(name: str, interval_s: float, work: Callable[[], Awaitable[obj
         await asyncio.sleep(interval_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Changes by other processes.
-
-    Attributes:
-        revoked: API keys that are revoked.
-        versions: version of the permissions of each user.
-        requested: API keys whose devices have new requests.
-        has_pending: whether pending requests can be dispatched.
-    """
-
-    revoked: frozenset[UUID]
-    versions: Mapping[UUID, int]
-    requested: tuple[UUID, ...]
-    has_pending: bool
-
-
 async def poll_changes(core: Core) -> None:
     """Apply changes that other processes stored in the database.
 
@@ -158,31 +140,27 @@ async def poll_changes(core: Core) -> None:
     polled_at_s, since = core.keys.now_s(), now - CHANGES_LOOKBACK
     owners = core.keys.owners().union(core.streams.owners())
 
-    def work(session: Session) -> Changes:
-        return Changes(
+    def work(
+        session: Session,
+    ) -> tuple[frozenset[UUID], Mapping[UUID, int], tuple[UUID, ...], bool]:
+        return (
             revoked_keys(session),
             permission_versions(session, owners),
             keys_with_new_requests(session, since),
             has_due(session, now, settings),
         )
 
-    changes = await core.read(work)
-    core.keys.apply_poll(changes.revoked, changes.versions, polled_at_s)
-    changed_credentials = core.streams.find_changed(changes.versions)
-    core.feeds.notify(
-        (
-            *changes.revoked,
-            *changed_credentials,
-            *changes.requested,
-            *core.feeds.keys_with_more_commands,
-        )
-    )
+    revoked, versions, requested, has_pending = await core.read(work)
+    core.keys.apply_poll(revoked, versions, polled_at_s)
+    changed_credentials = core.streams.find_changed(versions)
+    with_more_commands = core.feeds.keys_with_more_commands
+    core.feeds.notify((*revoked, *changed_credentials, *requested, *with_more_commands))
     if changed_credentials:
         core.console_feeds.poll_again()
     uses = core.keys.take_uses()
     if uses:
         await core.write(lambda session: note_uses(session, uses))
-    if changes.has_pending:
+    if has_pending:
         await dispatch_pending_requests(core)
 
 

@@ -34,7 +34,7 @@ from controlplane.web.admission import (
     require_media_type,
     require_method,
 )
-from controlplane.web.core import Core
+from controlplane.web.core import Call, Core
 from controlplane.web.pipeline import run_call
 
 MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
@@ -117,7 +117,8 @@ async def _read(
 ) -> str:
     caller = await admit(core, request, writes=False)
     body = await read_model(core, request, caller, model)
-    return await run_call(core, caller, work, str, arguments=body, writes=False, is_long=True)
+    call = Call(caller, await core.call_state(), work, str, body)
+    return await run_call(core, call, writes=False, is_long=True)
 
 
 SIGN_IN_MAX_BYTES = 1024

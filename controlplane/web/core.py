@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -66,7 +66,16 @@ Renew = Callable[[Session, Caller, datetime], Caller]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallState:
+    """The time of a call, the settings, and the key that signs cursors."""
+
+    now: datetime
+    settings: Settings
+    cursor_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Result]):
     """One call of an operation.
 
     Long operations can run in separate processes. Their calls and results are then pickled.
@@ -74,7 +83,7 @@ class Call:
     Attributes:
         work: the operation. It runs in one transaction.
         finish: takes the result of ``work``, for example to encode it. It runs after the commit.
-        cursor_key: signs cursors.
+        arguments: the second argument of ``work``.
         free_s: processor seconds of the call that are not charged to the key's limit for large
             bodies (`Fairness.charge`). By default, nothing is charged to this limit.
         renew: reads the permissions of the caller again inside the transaction.
@@ -83,27 +92,23 @@ class Call:
     """
 
     caller: Caller
-    _: KW_ONLY
+    state: CallState
     work: Callable[[RequestContext, Any], Any]
-    finish: Callable[[Any], Any]
+    finish: Callable[[Any], Result]
     arguments: Any
-    now: datetime
-    settings: Settings
-    cursor_key: bytes
+    _: KW_ONLY
     free_s: float = math.inf
     renew: Renew | None = None
     page_size: int | None = None
     address: str = ""
 
     def context(self, session: Session) -> RequestContext:
+        caller, now = self.caller, self.state.now
+        if self.renew is not None:
+            caller = self.renew(session, caller, now)
+        settings, cursor_key = self.state.settings, self.state.cursor_key
         return RequestContext(
-            session,
-            self.caller if self.renew is None else self.renew(session, self.caller, self.now),
-            self.now,
-            self.settings,
-            self.cursor_key,
-            self.page_size,
-            self.address,
+            session, caller, now, settings, cursor_key, self.page_size, self.address
         )
 
     def answer(self, database: Database, thread_time: Callable[[], float]) -> Answer:
@@ -193,27 +198,27 @@ class Core:
         return await self.run(lambda transact: transact("write", work), callers)
 
     async def run(
-        self, job: Callable[[Transact], Result], callers: Collection[Caller] = ()
+        self,
+        job: Callable[[Transact], Result],
+        callers: Collection[Caller] = (),
+        *,
+        free_s: float = math.inf,
+        queued_s: float | None = None,
     ) -> Result:
         """Run ``job`` in a thread. ``job`` calls its argument to run a transaction.
 
         Work that ``job`` does outside its transactions does not make them longer.
 
-        ``callers`` are charged equal parts of the processor time (`Fairness.charge`).
+        Args:
+            callers: they are charged equal parts of the processor time, except ``free_s``
+                (`Fairness.charge`).
+            queued_s: when the job was queued, by `time.perf_counter`. The default is now.
         """
-        return await self._run(job, callers, math.inf, time.perf_counter())
-
-    async def _run(
-        self,
-        job: Callable[[Transact], Result],
-        callers: Collection[Caller],
-        free_s: float,
-        queued_s: float,
-    ) -> Result:
         took_s: list[float] = []
+        queue_time_s = time.perf_counter() if queued_s is None else queued_s
 
         def transact(kind: Transaction, work: Work[Any]) -> Any:
-            return self._transact(kind, work, queued_s)
+            return self._transact(kind, work, queue_time_s)
 
         measured = self.timed(job, took_s)
         try:
@@ -253,9 +258,9 @@ class Core:
         """
         queued_s = time.perf_counter()
         async with self._turns.turn(caller.organization_id):
-            return await self._run(job, (caller,), free_s, queued_s)
+            return await self.run(job, (caller,), free_s=free_s, queued_s=queued_s)
 
-    async def run_long(self, call: Call) -> Any:
+    async def run_long(self, call: Call[Result]) -> Result:
         """Return the result of a call that can take long. Other calls do not wait for it.
 
         Raises a refusal if too many of these calls of the organization wait.
@@ -267,7 +272,8 @@ class Core:
         self.metrics.count_transaction("read", waited_s, answer.read_s, 1)
         if answer.error is not None:
             raise answer.error
-        return answer.result
+        result: Result = answer.result
+        return result
 
     async def parse(self, parse: Callable[[bytes], Result], body: bytes) -> Result:
         """Run ``parse`` in the thread for bodies.
@@ -276,6 +282,10 @@ class Core:
         interpreter lock, and the event loop would wait longer for this lock.
         """
         return await asyncio.get_running_loop().run_in_executor(self._parsing, parse, body)
+
+    async def call_state(self) -> CallState:
+        """Return the state of a call that begins now."""
+        return CallState(self.clock(), self.settings, (await self.signing_keys()).cursor_key)
 
     async def signing_keys(self) -> SigningKeys:
         """Return the current signing keys. They are cached for a few seconds.

@@ -57,9 +57,7 @@ class HeartbeatEndpoint:
                 batch, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
                 replies: Sequence[HeartbeatReply | Exception]
                 try:
-                    replies = (
-                        await self._write_together([heartbeat for heartbeat, _ in batch])
-                    ).replies
+                    replies = await self._write_together([heartbeat for heartbeat, _ in batch])
                 except Exception as error:  # noqa: BLE001 - each caller gets the error
                     replies = [error] * len(batch)
                 for (_, reply), answer in zip(batch, replies, strict=True):
@@ -67,7 +65,9 @@ class HeartbeatEndpoint:
         finally:
             self._write_task = None
 
-    async def _write_together(self, heartbeats: list[DeviceHeartbeat]) -> HeartbeatBatchResult:
+    async def _write_together(
+        self, heartbeats: list[DeviceHeartbeat]
+    ) -> Sequence[HeartbeatReply | Exception]:
         now, settings = self._core.clock(), self._core.settings
 
         def work(session: Session) -> HeartbeatBatchResult:
@@ -80,7 +80,7 @@ class HeartbeatEndpoint:
         for organization_id, positions in result.seen.items():
             is_reordered = organization_id in result.back_online
             self._core.console_feeds.notify(organization_id, positions, is_reordered=is_reordered)
-        return result
+        return result.replies
 
 
 def _settle(reply: asyncio.Future[HeartbeatReply], answer: HeartbeatReply | BaseException) -> None:

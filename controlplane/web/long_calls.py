@@ -6,20 +6,17 @@ started when they are needed, have a lower priority than the service, and are st
 die. They end when the service ends, even if the service was killed.
 """
 
-import asyncio
 import gc
 import multiprocessing
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from controlplane.operation.body_reader import ATTEMPTS, prepare_child_process
+from controlplane.operation.body_reader import ReplacedProcesses, prepare_child_process
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import unavailable
 from controlplane.operation.fairness import FairQueue
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
@@ -48,8 +45,8 @@ class LongCall(Protocol):
         """Run the call, which only reads the database. Returns an error instead of raising it."""
 
 
-class LongCalls:
-    """Runs long calls. Use it from the event loop only. ``close`` ends its threads or processes.
+class LongCalls(ReplacedProcesses):
+    """Runs long calls.
 
     Args:
         start: starts the threads or processes.
@@ -62,10 +59,9 @@ class LongCalls:
         start: Callable[[], Executor],
         answer: Callable[[LongCall], Answer],
     ) -> None:
+        super().__init__(start, "the result could not be computed: try again")
         self._turns = FairQueue(settings.long_call_processes, settings.organization_long_calls_max)
-        self._start = start
         self._answer = answer
-        self._executor: Executor | None = None
 
     @classmethod
     def in_processes(cls, database_url: str, settings: Settings) -> "LongCalls":
@@ -86,21 +82,7 @@ class LongCalls:
         Raises a refusal if too many long calls of the organization wait, or if no process can run.
         """
         async with self._turns.turn(call.caller.organization_id):
-            for _ in range(ATTEMPTS):
-                executor = self._executor = self._executor or self._start()
-                loop = asyncio.get_running_loop()
-                try:
-                    return await loop.run_in_executor(executor, self._answer, call)
-                except BrokenProcessPool:
-                    # Another call may have started new processes already.
-                    if self._executor is executor:
-                        self.close()
-        raise unavailable("the result could not be computed: try again")
-
-    def close(self) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(cancel_futures=True)
-            self._executor = None
+            return await self._run(self._answer, call)
 
 
 _database: Database | None = None

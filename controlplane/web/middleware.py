@@ -11,11 +11,11 @@ from email.utils import format_datetime
 from http import HTTPStatus
 
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.clock import Clock
 from controlplane.operation.errors import Refusal, internal_error
+from controlplane.web.problems import reply_to
 
 log = logging.getLogger("controlplane.access")
 PATH_MAX = 200
@@ -27,8 +27,6 @@ refusal (``_Call.code``), and the duration in seconds (None for streams)."""
 DELAYED_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 NO_STORE = (b"cache-control", b"no-store")
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")
-Answer = Callable[[Refusal, str, str], Response]
-"""Takes a refusal, the path in printable characters, and the trace id. Returns the reply."""
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
@@ -41,7 +39,6 @@ class CallMiddleware:
             delay, clients that retry at once would keep the service busy.
         names: names of operations by path.
         count: counts a call in the metrics.
-        answer: returns the reply for a refusal.
     """
 
     app: ASGIApp
@@ -50,13 +47,12 @@ class CallMiddleware:
     delay_s: float
     names: Mapping[str, str]
     count: CountCall
-    answer: Answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        call = _Call(scope, send, self.clock, self.answer)
+        call = _Call(scope, send, self.clock)
         try:
             await self.app(scope, receive, call.send)
         except ClientDisconnect:
@@ -79,7 +75,7 @@ class CallMiddleware:
 class _Call:
     """One call that passes through the middleware."""
 
-    def __init__(self, scope: Scope, send: Send, clock: Clock, answer: Answer) -> None:
+    def __init__(self, scope: Scope, send: Send, clock: Clock) -> None:
         # The id only identifies the call in the log, so it does not matter if it can be guessed.
         self.trace_id = f"{random.getrandbits(128):032x}"
         self.code = ""
@@ -87,7 +83,6 @@ class _Call:
         self._scope = scope
         self._send = send
         self._clock = clock
-        self._answer = answer
         self.status = 0
         self._is_stream = False
         self._began_s = time.monotonic()
@@ -115,7 +110,7 @@ class _Call:
         self.code = refusal.code
         if self.status:
             return  # The reply has started. The server closes the connection.
-        response = self._answer(refusal, _plain(self._scope["path"]), self.trace_id)
+        response = reply_to(refusal, _plain(self._scope["path"]), self.trace_id)
         await response(self._scope, receive, self.send)
 
     def write_log(self, operation: str) -> None:

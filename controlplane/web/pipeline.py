@@ -4,9 +4,8 @@
 pages and CSV files of the console, use only `run_call` and take the other steps themselves.
 """
 
-import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -21,7 +20,6 @@ from agent.wire.base import Model
 from agent.wire.codec import encode
 from agent.wire.validation import ValidationError
 from controlplane.operation.bodies import refusal_of
-from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import validation_error
 from controlplane.operation.operation import Procedure
@@ -34,7 +32,7 @@ from controlplane.web.admission import (
     parse_charged,
     read_body,
 )
-from controlplane.web.core import Call, Core, Renew, Transact
+from controlplane.web.core import Call, Core, Transact
 
 Result = TypeVar("Result")
 DEPRECATED_SINCE_S: Final = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
@@ -86,17 +84,16 @@ class Endpoint:
                 arguments = await parse_charged(core, caller, row.parse, body)
             else:
                 arguments = parse_parameters(row.body, request)
-            content = await run_call(
-                core,
+            call = Call(
                 caller,
+                await core.call_state(),
                 row.run,
                 encode,
-                arguments=arguments,
-                writes=row.writes,
-                is_long=row.is_long,
+                arguments,
                 page_size=preferred_page_size(request.headers.getlist("prefer")),
                 address=address_of(core, request),
             )
+            content = await run_call(core, call, writes=row.writes, is_long=row.is_long)
         response = Response(
             content,
             row.status,
@@ -107,56 +104,21 @@ class Endpoint:
 
 
 async def run_call(
-    core: Core,
-    caller: Caller,
-    work: Callable[[RequestContext, Any], Any],
-    finish: Callable[[Any], Result],
-    *,
-    arguments: Any,
-    writes: bool,
-    is_long: bool = False,
-    renew: Renew | None = None,
-    free_s: float = math.inf,
-    page_size: int | None = None,
-    address: str = "",
+    core: Core, call: Call[Result], *, writes: bool, is_long: bool = False
 ) -> Result:
-    """Run ``work`` in one transaction, and ``finish`` after the commit.
+    """Run a call in one transaction. Returns the result of ``call.finish``.
 
-    Returns the result of ``finish``. Both functions run in a thread, or in a separate process if
-    ``is_long``. Streams are notified after the commit.
+    Streams are notified after the commit.
 
     Args:
-        arguments: the second argument of ``work``.
-        finish: takes the result of ``work``, for example to encode it.
-        is_long: whether the call can take long (`Procedure.is_long`). Then ``work``, ``finish`` and
-            ``renew`` must be functions that can be pickled, because a separate process runs them.
-        renew: reads the caller's permissions again inside the transaction.
-        free_s: processor seconds of the call that are not charged to the key's limit for large
-            bodies (`Fairness.charge`). By default, nothing is charged to this limit.
-        page_size: page size that the caller requested.
-        address: IP address of the caller.
+        is_long: whether the call can take long (`Procedure.is_long`). Then its functions must be
+            picklable, because a separate process runs them. Otherwise, a thread runs them.
     """
-    call = Call(
-        caller,
-        work=work,
-        finish=finish,
-        arguments=arguments,
-        now=core.clock(),
-        settings=core.settings,
-        cursor_key=(await core.signing_keys()).cursor_key,
-        free_s=free_s,
-        renew=renew,
-        page_size=page_size,
-        address=address,
-    )
-    result: Result = await (
-        core.run_long(call) if is_long else _run_short(core, call, writes=writes)
-    )
-    return result
+    return await (core.run_long(call) if is_long else _run_short(core, call, writes=writes))
 
 
-async def _run_short(core: Core, call: Call, *, writes: bool) -> Any:
-    def job(transact: Transact) -> tuple[Any, RequestContext]:
+async def _run_short(core: Core, call: Call[Result], *, writes: bool) -> Result:
+    def job(transact: Transact) -> tuple[Result, RequestContext]:
         def answer(session: Session) -> tuple[Any, RequestContext]:
             context = call.context(session)
             result = call.work(context, call.arguments)

@@ -18,9 +18,9 @@ from agent.wire.problem import MEDIA_TYPE, Problem
 from controlplane.accounts.oauth.metadata import PAGES, RESOURCE_PATH, is_oauth
 from controlplane.operation.errors import Refusal
 from controlplane.retail.routes import is_retail
-from controlplane.web.accounts.forms import SIGN_IN_PAGE, problem_page
+from controlplane.web.accounts.forms import SIGN_IN_PAGE
 from controlplane.web.accounts.oidc.links import PREFIX as OIDC
-from controlplane.web.oauth.pages import refused_page
+from controlplane.web.accounts.plain_pages import render
 
 TYPE_PREFIX: Final = "urn:venue-control:problem:"
 RETAIL_EMPTY: Final = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
@@ -51,7 +51,13 @@ def reply_to(refusal: Refusal, path: str, trace_id: str) -> Response:
     if is_oauth(path):
         return _oauth_reply(refusal, path)
     if path == SIGN_IN_PAGE or path.startswith((SIGN_IN_PAGE + "/", OIDC)):
-        return problem_page(refusal)
+        return render(
+            "sign_in_problem.html",
+            forms="'none'",
+            refusal=refusal,
+            detail=refusal.detail,
+            action=SIGN_IN_PAGE,
+        )
     if path == RESOURCE_PATH:  # the agent protocol, which OAuth protects
         return JSONResponse({"error": refusal.detail}, refusal.status, refusal.headers)
     if is_retail(path) and refusal.status in RETAIL_EMPTY:
@@ -86,7 +92,7 @@ def retail_code(status: int, code: str) -> str | None:
 
 def _oauth_reply(refusal: Refusal, path: str) -> Response:
     if path in PAGES:
-        return refused_page(refusal.detail, refusal.status, refusal.headers)
+        return render("oauth_refused.html", forms="'none'", refusal=refusal, detail=refusal.detail)
     body = {
         "error": _OAUTH_ERRORS.get(refusal.status, "invalid_request"),
         "error_description": refusal.detail,

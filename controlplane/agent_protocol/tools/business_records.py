@@ -2,46 +2,55 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, func, select, type_coerce
-
-from agent.wire.operator_operations import RemoteRequest
-from controlplane.agent_protocol.tools.health_records import (
-    EpochSeconds,
-    finding_records,
-    incident_records,
-    is_recent,
-    unknown_device_count,
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Dialect,
+    Select,
+    TypeDecorator,
+    func,
+    select,
+    type_coerce,
 )
+
+from agent.wire.vocabulary import Kind
+from controlplane.agent_protocol.tools import record_conversion as records
 from controlplane.agent_protocol.tools.record_models import (
     REPORTS_WITH_FINDINGS_MAX,
     BusinessRecords,
     Dataset,
-    DeviceReportRecord,
-    EmployeeRecord,
-    FindingRecord,
-    PointOfSaleRecord,
     ReadBusinessRecordsArguments,
     Record,
     RecordFilters,
 )
-from controlplane.agent_protocol.tools.sale_records import refund_records, sale_records
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, named_locations, tool
-from controlplane.devices.overview.summaries import findings_in
-from controlplane.devices.reading import show_due_as_expired
-from controlplane.devices.records import device_records
+from controlplane.devices.findings.storing import RECENT
 from controlplane.figures.financial import QueryLocation
-from controlplane.operation.paging import Order, listing_of, page
-from controlplane.operation.records import record_of
+from controlplane.operation.paging import Order, listing_of, page, page_statement
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Refund, Sale
-from controlplane.storage.report_tables import DeviceFinding, DeviceIncident
+from controlplane.storage.report_tables import DeviceFinding, DeviceIncident, JudgedReport
 from controlplane.storage.tables import Device, Report, Request
 
-RowConverter = Callable[[ToolContext, Sequence[Any], Mapping[int, str]], Iterable[Record]]
-"""Converts rows to records. Takes the context, the rows, and the ids of the locations by row key
-(``Location.position``)."""
+RowConverter = Callable[[ToolContext, Sequence[Any], records.Ids], Iterable[Record]]
+KINDS: Final[Mapping[Dataset, tuple[Kind, ...]]] = {
+    "findings": ("network", "application"),
+    "incidents": ("application",),
+}
+"""The kinds of reports that the rows of a dataset come from."""
+
+
+class EpochSeconds(TypeDecorator[datetime]):
+    """A column with seconds since 1970 that is compared with a time."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
+        return None if value is None else int(value.timestamp())
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +58,11 @@ class Source:
     """The source of a dataset.
 
     Attributes:
-        table: the class of the rows.
+        table: the class of the rows. Its column ``location`` has the row key
+            (``Location.position``) of a location. A table without this column has the column
+            ``location_id``.
         convert: converts rows to the records of the dataset.
-        location: the column with the row key (``Location.position``) or the id of a location.
         time: the column that ``from`` and ``to`` filter.
-        by_position: whether ``location`` contains row keys, and not ids.
         has_shared_rows: whether rows without a location are visible to all callers.
         columns: the columns of further filters, by name.
         condition: returns an SQL condition that selects the rows of the dataset.
@@ -61,10 +70,8 @@ class Source:
 
     table: Any
     convert: RowConverter
-    location: Any
     order: Order
     time: Any = None
-    by_position: bool = True
     has_shared_rows: bool = False
     columns: Mapping[str, Any] = field(default_factory=dict)
     condition: Callable[[ToolContext], ColumnElement[bool]] | None = None
@@ -73,6 +80,16 @@ class Source:
     def filters(self) -> tuple[str, ...]:
         times = ("from", "to") if self.time is not None else ()
         return ("locations", *times, *self.columns)
+
+    @property
+    def by_position(self) -> bool:
+        """Whether the rows contain row keys of locations, and not ids."""
+        return hasattr(self.table, "location")
+
+    @property
+    def location(self) -> Any:
+        """The column with the location."""
+        return self.table.location if self.by_position else self.table.location_id
 
 
 def read_business_records(
@@ -88,25 +105,28 @@ def read_business_records(
     rows, cursor = page(
         context, query, source.order, listing, cursor=arguments.cursor, limit=arguments.limit
     )
-    records = tuple(source.convert(context, rows, ids))
+    page_records = tuple(source.convert(context, rows, ids))
     location_ids = None if source.by_position else _location_ids(context, filters)
-    unknown = unknown_device_count(context, arguments.dataset, location_ids, filters.instance_id)
+    unknown = _unknown_device_count(context, arguments.dataset, location_ids, filters.instance_id)
     note = f" Devices whose present {arguments.dataset} are unknown: {unknown}." if unknown else ""
     more = "; more with nextCursor" if cursor else ""
     answer = BusinessRecords(
         dataset=arguments.dataset,
-        rows=records,
+        rows=page_records,
         next_cursor=cursor,
         unknown_device_count=unknown,
     )
-    return f"Rows of {arguments.dataset}: {len(records)}{more}.{note}", answer
+    return f"Rows of {arguments.dataset}: {len(page_records)}{more}.{note}", answer
 
 
-def count_records(context: ToolContext, dataset: Dataset) -> int:
-    """Return the number of records of a dataset that the caller has access to."""
-    source, filters = SOURCES[dataset], RecordFilters()
-    query = _query(context, source, filters, named_locations(context, None))
-    return context.session.scalars(select(func.count()).select_from(query.subquery())).one()
+def first_records(context: ToolContext, dataset: Dataset, limit: int) -> tuple[list[Any], int]:
+    """Return the first ``limit`` records that the caller has access to, and the number of all."""
+    source, locations = SOURCES[dataset], named_locations(context, None)
+    query = _query(context, source, RecordFilters(), locations)
+    total = context.session.scalars(select(func.count()).select_from(query.subquery())).one()
+    rows = context.session.scalars(page_statement(query, source.order, limit)).all()
+    ids = {location.position: location.location_id for location in locations}
+    return list(source.convert(context, rows[:limit], ids)), total
 
 
 def _values_of(filters: RecordFilters) -> dict[str, Any]:
@@ -176,51 +196,47 @@ def _matching_values(context: ToolContext, name: str, column: Any, value: Any) -
     return [value]
 
 
-# ---------------------------------------------------------------------------- records
+def _unknown_device_count(
+    context: ToolContext, dataset: Dataset, locations: Sequence[str] | None, instance_id: Any
+) -> int | None:
+    """Return the number of devices without a recent report of the `KINDS` of ``dataset``.
+
+    Returns None if ``dataset`` is neither findings nor incidents.
+
+    Args:
+        locations: the locations of the devices; None for all locations of the organization.
+        instance_id: counts only the device with this id; None for all devices.
+    """
+    if dataset not in KINDS:
+        return None
+    reports = select(JudgedReport.device).where(
+        JudgedReport.kind.in_(KINDS[dataset]),
+        JudgedReport.arrived_at >= context.now - RECENT,
+    )
+    query = select(func.count()).where(
+        Device.organization_id == context.caller.organization_id,
+        Device.revoked_at.is_(None),
+        Device.position.not_in(reports),
+    )
+    if locations is not None:
+        query = query.where(Device.location_id.in_(locations))
+    if instance_id is not None:
+        query = query.where(Device.instance_id == instance_id)
+    return context.session.scalars(query).one()
 
 
-def _employees(
-    _context: ToolContext, rows: Sequence[Employee], ids: Mapping[int, str]
-) -> Iterable[Record]:
-    for row in rows:
-        location_id = None if row.location is None else ids.get(row.location)
-        yield record_of(EmployeeRecord, row, employee_id=row.id, location_id=location_id)
+def _is_recent(context: ToolContext) -> ColumnElement[bool]:
+    """Return the SQL condition for findings that a recent report contains.
 
-
-def _points_of_sale(
-    _context: ToolContext, rows: Sequence[PointOfSale], ids: Mapping[int, str]
-) -> Iterable[Record]:
-    for row in rows:
-        location_id = ids[row.location]
-        yield record_of(PointOfSaleRecord, row, point_of_sale_id=row.id, location_id=location_id)
-
-
-def _devices(context: ToolContext, rows: Sequence[Device], _ids: Any) -> Iterable[Record]:
-    return device_records(context.session, rows, context.now, context.settings)
-
-
-def _requests(context: ToolContext, rows: Sequence[Request], _ids: Any) -> Iterable[Record]:
-    show_due_as_expired(context, rows)
-    return (record_of(RemoteRequest, row) for row in rows)
-
-
-def _reports(_context: ToolContext, rows: Sequence[Report], _ids: Any) -> Iterable[Record]:
-    for row in rows:
-        findings = None
-        report_findings = findings_in(row) if len(rows) <= REPORTS_WITH_FINDINGS_MAX else None
-        if report_findings is not None:
-            findings = tuple(
-                record_of(FindingRecord, finding, more_count=finding.more, fix=finding.advice)
-                for finding in report_findings
-            )
-        yield record_of(DeviceReportRecord, row, report_id=row.id, findings=findings)
+    Older findings may have ended.
+    """
+    return DeviceFinding.last_seen >= context.now - RECENT
 
 
 SOURCES: Final[Mapping[Dataset, Source]] = {
     "sales": Source(
         table=Sale,
-        convert=sale_records,
-        location=Sale.location,
+        convert=records.sale_records,
         order=Order(Sale.position, Sale.initiated_at, is_descending=True),
         time=Sale.initiated_at,
         columns={
@@ -233,74 +249,61 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
     ),
     "refunds": Source(
         table=Refund,
-        convert=refund_records,
-        location=Refund.location,
+        convert=records.refund_records,
         order=Order(Refund.position, is_descending=True),
         time=Refund.refunded_at,
         columns={"paymentType": Refund.payment_type, "employeeId": Refund.employee},
     ),
     "employees": Source(
         table=Employee,
-        convert=_employees,
-        location=Employee.location,
+        convert=records.employee_records,
         order=Order(Employee.position),
         has_shared_rows=True,
         columns={"status": Employee.status},
     ),
     "pointsOfSale": Source(
         table=PointOfSale,
-        convert=_points_of_sale,
-        location=PointOfSale.location,
+        convert=records.point_of_sale_records,
         order=Order(PointOfSale.position),
         columns={"status": PointOfSale.status},
     ),
     "devices": Source(
         table=Device,
-        convert=_devices,
-        location=Device.location_id,
+        convert=records.device_list_records,
         order=Order(Device.position),
-        by_position=False,
         columns={"instanceId": Device.instance_id},
     ),
     "deviceRequests": Source(
         table=Request,
-        convert=_requests,
-        location=Request.location_id,
+        convert=records.request_records,
         order=Order(Request.position, is_descending=True),
         time=Request.created_at,
-        by_position=False,
         columns={"instanceId": Request.instance_id},
     ),
     "deviceReports": Source(
         table=Report,
-        convert=_reports,
-        location=Report.location_id,
+        convert=records.report_records,
         order=Order(Report.position, is_descending=True),
         time=Report.created_at,
-        by_position=False,
         columns={"instanceId": Report.instance_id},
     ),
     "findings": Source(
         table=DeviceFinding,
-        convert=finding_records,
-        location=DeviceFinding.location_id,
+        convert=records.finding_records,
         order=Order(DeviceFinding.position, is_descending=True),
         time=DeviceFinding.since,
-        by_position=False,
         columns={
             "instanceId": DeviceFinding.device,
             "rule": DeviceFinding.rule,
             "severity": DeviceFinding.severity,
         },
-        condition=is_recent,
+        condition=_is_recent,
     ),
     "incidents": Source(
         table=DeviceIncident,
-        convert=incident_records,
-        location=DeviceIncident.location_id,
+        convert=records.incident_records,
         order=Order(DeviceIncident.position, is_descending=True),
         time=type_coerce(DeviceIncident.began_s, EpochSeconds),
-        by_position=False,
         columns={"instanceId": DeviceIncident.device, "cause": DeviceIncident.cause},
     ),
 }

@@ -9,8 +9,8 @@ from pydantic import Field
 from sqlalchemy import or_, select
 
 from agent.wire.base import Absent, Array, Exact, Tolerant, Uuid
-from agent.wire.text import Cursor, Utf16Length
-from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, tool
+from agent.wire.text import Utf16Length
+from controlplane.agent_protocol.tools.tool import NextCursor, ToolContext, ToolError, tool
 from controlplane.operation.errors import not_found
 from controlplane.operation.paging import Order, listing_of, page
 from controlplane.operation.records import PRICE_MAX, record_of
@@ -31,9 +31,7 @@ class ReadCatalogArguments(Exact):
     )
     category: Absent[SearchText] = Field(default=None, description="a category's id or name")
     status: Absent[Literal["active", "inactive", "unknown"]] = None
-    cursor: Absent[Cursor] = Field(
-        default=None, description="nextCursor of the previous call, with the same arguments"
-    )
+    cursor: NextCursor = None
     limit: Annotated[int, Field(ge=1, le=GOODS_MAX)] = LIMIT_DEFAULT
 
 

@@ -8,25 +8,12 @@ from pydantic import BaseModel, Field
 
 from agent.wire.base import Absent, Array, Exact, Tolerant
 from agent.wire.operator_operations import Device, RemoteRequest
+from controlplane.agent_protocol.tools import merchant_data as merchant
+from controlplane.agent_protocol.tools import record_models as models
 from controlplane.agent_protocol.tools.business_context import OrganizationContext
 from controlplane.agent_protocol.tools.business_records import SOURCES
 from controlplane.agent_protocol.tools.catalog import GoodRow
-from controlplane.agent_protocol.tools.merchant_data import (
-    FeeRow,
-    LocationRow,
-    PaymentMethodRow,
-    UomRow,
-)
 from controlplane.agent_protocol.tools.query_sales import SalesRow
-from controlplane.agent_protocol.tools.record_models import (
-    DeviceFindingRecord,
-    DeviceIncidentRow,
-    DeviceReportRecord,
-    EmployeeRecord,
-    PointOfSaleRecord,
-    RefundRecord,
-    SaleRecord,
-)
 from controlplane.agent_protocol.tools.sales_groups import GROUPINGS, METRICS
 from controlplane.agent_protocol.tools.tool import Json, ToolContext, schema_of, tool
 
@@ -88,20 +75,20 @@ _RECORDS_TOOL: Final = "read_business_records"
 _MERCHANT_TOOL: Final = "read_merchant_data"
 _TOOLS_AND_ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
     "salesFigures": ("query_sales", SalesRow),
-    "sales": (_RECORDS_TOOL, SaleRecord),
-    "refunds": (_RECORDS_TOOL, RefundRecord),
-    "employees": (_RECORDS_TOOL, EmployeeRecord),
-    "pointsOfSale": (_RECORDS_TOOL, PointOfSaleRecord),
+    "sales": (_RECORDS_TOOL, models.SaleRecord),
+    "refunds": (_RECORDS_TOOL, models.RefundRecord),
+    "employees": (_RECORDS_TOOL, models.EmployeeRecord),
+    "pointsOfSale": (_RECORDS_TOOL, models.PointOfSaleRecord),
     "devices": (_RECORDS_TOOL, Device),
     "deviceRequests": (_RECORDS_TOOL, RemoteRequest),
-    "deviceReports": (_RECORDS_TOOL, DeviceReportRecord),
-    "findings": (_RECORDS_TOOL, DeviceFindingRecord),
-    "incidents": (_RECORDS_TOOL, DeviceIncidentRow),
+    "deviceReports": (_RECORDS_TOOL, models.DeviceReportRecord),
+    "findings": (_RECORDS_TOOL, models.DeviceFindingRecord),
+    "incidents": (_RECORDS_TOOL, models.DeviceIncidentRow),
     "organization": (_MERCHANT_TOOL, OrganizationContext),
-    "locations": (_MERCHANT_TOOL, LocationRow),
-    "fees": (_MERCHANT_TOOL, FeeRow),
-    "uoms": (_MERCHANT_TOOL, UomRow),
-    "paymentMethods": (_MERCHANT_TOOL, PaymentMethodRow),
+    "locations": (_MERCHANT_TOOL, merchant.LocationRow),
+    "fees": (_MERCHANT_TOOL, merchant.FeeRow),
+    "uoms": (_MERCHANT_TOOL, merchant.UomRow),
+    "paymentMethods": (_MERCHANT_TOOL, merchant.PaymentMethodRow),
     "catalog": ("read_catalog", GoodRow),
 }
 """The tool that reads each dataset, and the model of its rows."""
@@ -134,20 +121,14 @@ _CATALOG_EXAMPLES: Final = (
 @cache
 def _describe(name: DatasetName) -> DatasetDescription:
     tool, row = _TOOLS_AND_ROWS[name]
-    is_figures = name == "salesFigures"
+    groupings, metrics = (GROUPINGS, METRICS) if name == "salesFigures" else ({}, {})
     return DatasetDescription(
         dataset=name,
         tool=tool,
         fields=tuple(_fields(row)),
         filters=_FILTERS.get(name, ()),
-        groupings=tuple(
-            Grouping(name=grouping, description=text)
-            for grouping, text in (GROUPINGS.items() if is_figures else ())
-        ),
-        metrics=tuple(
-            MetricDescription(name=metric, description=text)
-            for metric, text in (METRICS.items() if is_figures else ())
-        ),
+        groupings=tuple(Grouping(name=each, description=groupings[each]) for each in groupings),
+        metrics=tuple(MetricDescription(name=each, description=metrics[each]) for each in metrics),
         examples=tuple(
             Example(question=question, arguments=args) for question, args in _examples(name)
         ),

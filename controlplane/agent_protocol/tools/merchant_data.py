@@ -8,13 +8,11 @@ from sqlalchemy import select
 
 from agent.wire.base import Array, Count, Exact, Number, Tolerant, Uuid
 from controlplane.agent_protocol.tools.business_context import OrganizationContext, organization_of
-from controlplane.agent_protocol.tools.business_records import count_records, read_business_records
+from controlplane.agent_protocol.tools.business_records import first_records
 from controlplane.agent_protocol.tools.record_models import (
-    RECORDS_MAX,
     Dataset,
     EmployeeRecord,
     PointOfSaleRecord,
-    ReadBusinessRecordsArguments,
 )
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
 from controlplane.analytics.query import visible_locations
@@ -91,13 +89,11 @@ def read_merchant_data(
     context: ToolContext, arguments: ReadMerchantDataArguments
 ) -> tuple[str, MerchantData]:
     section = arguments.section
-    dataset = _DATASETS.get(section)
-    if dataset is None:
+    if (dataset := _DATASETS.get(section)) is not None:
+        rows, total = first_records(context, dataset, ROWS_MAX)
+    else:
         rows = _SECTIONS[section](context)
         total = len(rows)
-    else:
-        rows = _records(context, dataset)
-        total = count_records(context, dataset)
     first_rows = tuple(rows[:ROWS_MAX])
     answer = MerchantData(section=section, rows=first_rows, omitted_count=total - len(first_rows))
     return f"Rows of {section}: {len(first_rows)}.", answer
@@ -139,19 +135,6 @@ def _payment_methods(context: ToolContext) -> list[Any]:
 def _by_name(context: ToolContext, table: Any) -> list[Any]:
     query = select(table).where(table.organization_id == context.caller.organization_id)
     return list(context.session.scalars(query.order_by(table.name, table.id)))
-
-
-def _records(context: ToolContext, dataset: Dataset) -> list[Any]:
-    """Return the first `ROWS_MAX` rows of a dataset."""
-    rows: list[Any] = []
-    cursor = None
-    while len(rows) < ROWS_MAX:
-        arguments = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=RECORDS_MAX)
-        _, result = read_business_records(context, arguments)
-        rows += result.rows
-        if (cursor := result.next_cursor) is None:
-            break
-    return rows
 
 
 _SECTIONS: Final[Mapping[Section, Callable[[ToolContext], list[Any]]]] = {

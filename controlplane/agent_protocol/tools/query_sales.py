@@ -12,7 +12,6 @@ from pydantic_core import PydanticCustomError
 
 from agent.wire.base import Absent, Array, Count, Exact, MaxItems, Number, Tolerant
 from agent.wire.codec import to_plain
-from agent.wire.text import NonEmptyText
 from controlplane.agent_protocol.tools import sales_groups
 from controlplane.agent_protocol.tools.sales_groups import (
     BY_TIME,
@@ -24,7 +23,7 @@ from controlplane.agent_protocol.tools.sales_groups import (
     supported_metrics,
 )
 from controlplane.agent_protocol.tools.tool import (
-    LOCATIONS_MAX,
+    LocationIds,
     ToolContext,
     ToolError,
     named_locations,
@@ -57,9 +56,7 @@ Currency = Annotated[
 
 
 class QuerySalesArguments(Exact):
-    locations: Absent[Annotated[tuple[NonEmptyText, ...], MaxItems(LOCATIONS_MAX)]] = Field(
-        default=None, description="ids of locations; default: all that you have access to"
-    )
+    locations: LocationIds = None
     period: Absent[Literal["today", "yesterday", "last7", "thisMonth"]] = Field(
         default=None, description="local days; default: today, if from and to are left out"
     )

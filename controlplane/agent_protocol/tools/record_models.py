@@ -5,12 +5,12 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from agent.presentation.severity import Severity
-from agent.wire.base import Absent, Array, Count, Exact, MaxItems, Timestamp, Tolerant, Uuid
+from agent.wire.base import Absent, Array, Count, Exact, Timestamp, Tolerant, Uuid
 from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
 from agent.wire.payloads.history import Cause
-from agent.wire.text import Cursor, NonEmptyText
+from agent.wire.text import NonEmptyText
 from agent.wire.vocabulary import Kind
-from controlplane.agent_protocol.tools.tool import LOCATIONS_MAX
+from controlplane.agent_protocol.tools.tool import LocationIds, NextCursor
 from controlplane.figures.records import Cents, PaymentType
 
 RECORDS_MAX: Final = 100
@@ -27,9 +27,7 @@ Dataset = Literal[
 
 
 class RecordFilters(Exact):
-    locations: Absent[Annotated[tuple[NonEmptyText, ...], MaxItems(LOCATIONS_MAX)]] = Field(
-        default=None, description="ids of locations; default: all that you have access to"
-    )
+    locations: LocationIds = None
     since: Absent[Timestamp] = Field(
         default=None, alias="from", description="a time with a UTC offset, inclusive"
     )
@@ -53,9 +51,7 @@ class RecordFilters(Exact):
 class ReadBusinessRecordsArguments(Exact):
     dataset: Dataset
     filters: Absent[RecordFilters] = None
-    cursor: Absent[Cursor] = Field(
-        default=None, description="nextCursor of the previous call, with the same arguments"
-    )
+    cursor: NextCursor = None
     limit: Annotated[int, Field(ge=1, le=RECORDS_MAX)] = LIMIT_DEFAULT
 
 

@@ -49,7 +49,7 @@ Metric = Literal[
     "netWithoutVatCents", "tradingRevenueCents", "quantityMilli", "refundedQuantityMilli",
     "lineCount",
 ]  # fmt: skip
-METRICS: Final[Mapping[Metric, str]] = {
+FIGURE_METRICS: Final[Mapping[Metric, str]] = {
     "netCents": "sales less refunds",
     "saleCents": "gross less discounts, tax included",
     "grossCents": "list price × quantity, tax included",
@@ -66,6 +66,10 @@ METRICS: Final[Mapping[Metric, str]] = {
     "knownVatCents": "known tax of lines less known tax of refunds",
     "vatCents": "knownVatCents if the tax of every line and refund is known, or else null",
     "netWithoutVatCents": "netCents less vatCents",
+}
+"""The metrics that `figures` returns."""
+METRICS: Final[Mapping[Metric, str]] = {
+    **FIGURE_METRICS,
     "tradingRevenueCents": "sales less their refunds, at the hour of the sale",
     "quantityMilli": "quantity sold, in thousandths of the unit",
     "refundedQuantityMilli": "returned quantity, in thousandths of the unit",
@@ -73,12 +77,6 @@ METRICS: Final[Mapping[Metric, str]] = {
 }
 BY_TIME: Final = ("month", "day", "weekday", "hour")
 BY_ARTICLE: Final = ("item", "category")
-_FIGURES: Final[tuple[Metric, ...]] = (
-    "netCents", "saleCents", "grossCents", "discountCents", "refundCents", "saleCount",
-    "refundCount", "averageSaleCents", "averageItemsPerSale", "refundAmountCents",
-    "municipalityFeeCents", "refundedFeeCents", "refundTipCents", "knownVatCents", "vatCents",
-    "netWithoutVatCents",
-)  # fmt: skip
 _SUMMED: Final = (
     "grossCents", "discountCents", "refundCents", "netCents", "tradingRevenueCents", "saleCount",
     "refundCount",
@@ -95,7 +93,7 @@ class SupportedMetrics:
 
 
 _DAYS: Final = SupportedMetrics(
-    _FIGURES, ("netCents", "saleCents", "saleCount", "averageSaleCents")
+    tuple(FIGURE_METRICS), ("netCents", "saleCents", "saleCount", "averageSaleCents")
 )
 _HOURS: Final = SupportedMetrics(
     ("netCents", "saleCents", "grossCents", "discountCents", "refundCents", "saleCount",

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
-from agent.wire.base import Exact, Tolerant
+from agent.wire.base import Absent, Exact, MaxItems, Tolerant
+from agent.wire.text import Cursor, NonEmptyText
 from controlplane.analytics.query import query_location, visible_locations
 from controlplane.figures.financial import QueryLocation
 from controlplane.operation.context import RequestContext
@@ -15,6 +16,13 @@ Json = dict[str, Any]
 ToolContext = RequestContext
 LOCATIONS_MAX = 100
 """Maximum number of locations in one call."""
+LocationIds = Annotated[
+    Absent[Annotated[tuple[NonEmptyText, ...], MaxItems(LOCATIONS_MAX)]],
+    Field(description="ids of locations; default: all that you have access to"),
+]
+NextCursor = Annotated[
+    Absent[Cursor], Field(description="nextCursor of the previous call, with the same arguments")
+]
 
 
 class ToolError(Exception):

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from http import HTTPStatus
 from typing import Final
 
 from sqlalchemy.orm import Session
@@ -20,28 +19,14 @@ from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.accounts import throttle
 from controlplane.accounts.oauth.metadata import AUTHORIZE
-from controlplane.accounts.second_factor import codes, pending
-from controlplane.accounts.second_factor.messages import (
-    RecoveryCodesReply,
-    SecondFactorBeginReply,
-    SecondFactorCodeRequest,
-    SecondFactorRemoveReply,
-)
+from controlplane.accounts.second_factor import codes, messages, pending
 from controlplane.accounts.second_factor.operations import PREFIX, describe_factor, wrong_code
 from controlplane.accounts.sign_in_policy import requires_second_factor
 from controlplane.operation.audit_entries import Event, note, note_call, user_actor, user_subject
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, conflict
 from controlplane.storage.account_tables import SecondFactor, User
-from controlplane.web.accounts import cookies
-from controlplane.web.accounts.forms import (
-    CODE_PAGE,
-    CONSOLE,
-    SIGN_IN_PAGE,
-    problem_text,
-    redirect,
-    with_cookies,
-)
+from controlplane.web.accounts import cookies, forms
 from controlplane.web.accounts.opening import Browser, note_refused, open_session
 from controlplane.web.accounts.plain_pages import render
 from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, begin_attempt, count_attempt
@@ -63,7 +48,7 @@ class Step:
     """
 
     user: User
-    new_factor: SecondFactorBeginReply | None
+    new_factor: messages.SecondFactorBeginReply | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +66,7 @@ class NewSession:
 
 def code_routes(core: Core) -> list[Route]:
     return [
-        Route(CODE_PAGE, Handler(core, enter_code)),
+        Route(forms.CODE_PAGE, Handler(core, enter_code)),
         Route(REMOVE, Handler(core, partial(_change, _remove))),
         Route(RECOVERY_CODES, Handler(core, partial(_change, _replace_codes))),
     ]
@@ -90,10 +75,10 @@ def code_routes(core: Core) -> list[Route]:
 async def enter_code(core: Core, request: Request) -> Response:
     """Show the form for ``GET``. Verify a code and open a session for ``POST``."""
     require_method(request, "GET", "HEAD", "POST")
-    token, now = cookies.pending_token(core, request), core.clock()
+    token, now = cookies.PENDING.token(core, request), core.clock()
     step = await core.read(lambda session: _find_step(session, token, now))
     if step is None:
-        return redirect(SIGN_IN_PAGE, cookies.pending_cookie(core, request, ""))
+        return forms.redirect(forms.SIGN_IN_PAGE, cookies.PENDING.header(core, request, ""))
     if request.method != "POST":
         return _page(step)
     cookies.require_own_origin(core, request, requires_header=True)
@@ -101,16 +86,16 @@ async def enter_code(core: Core, request: Request) -> Response:
         new_session = await _open(core, request, step, token)
     except Refusal as refusal:
         return _page(step, refusal)
-    cookie_deletion = cookies.pending_cookie(core, request, "")
+    cookie_deletion = cookies.PENDING.header(core, request, "")
     if new_session is None:
-        return redirect(SIGN_IN_PAGE, cookie_deletion)
-    set_cookies = (cookies.cookie(core, request, new_session.token), cookie_deletion)
+        return forms.redirect(forms.SIGN_IN_PAGE, cookie_deletion)
+    set_cookies = (cookies.SESSION.header(core, request, new_session.token), cookie_deletion)
     if not new_session.recovery_codes:
-        return redirect(new_session.location, *set_cookies)
+        return forms.redirect(new_session.location, *set_cookies)
     page = render(
         "recovery_codes.html", codes=new_session.recovery_codes, next_url=new_session.location
     )
-    return with_cookies(page, *set_cookies)
+    return forms.with_cookies(page, *set_cookies)
 
 
 async def _open(core: Core, request: Request, step: Step, token: str | None) -> NewSession | None:
@@ -127,7 +112,7 @@ async def _open(core: Core, request: Request, step: Step, token: str | None) -> 
         row, user = match
         detail, recovery_codes = _verify(session, user, code, address=address, now=now)
         throttle.succeed(session, attempt)
-        location = f"{AUTHORIZE}?{row.return_query}" if row.return_query else CONSOLE
+        location = f"{AUTHORIZE}?{row.return_query}" if row.return_query else forms.CONSOLE
         pending.end(session, row)
         session_token, _ = open_session(
             session, user, browser, now, has_second_factor=True, detail=f"with a {detail}"
@@ -175,18 +160,19 @@ def _find_step(session: Session, token: str | None, now: datetime) -> Step | Non
 def _page(step: Step, refusal: Refusal | None = None) -> Response:
     return render(
         "sign_in_code.html",
-        status=HTTPStatus.OK if refusal is None else refusal.status,
-        headers=None if refusal is None else refusal.headers,
-        action=CODE_PAGE,
+        refusal=refusal,
+        action=forms.CODE_PAGE,
         new_factor=step.new_factor,
-        problem=problem_text(refusal),
+        problem=forms.problem_text(refusal),
     )
 
 
 async def _change(change: Change, core: Core, request: Request) -> Response:
     """Change the second factor of the signed-in user, who must enter a code."""
     caller = await admit(core, request, writes=True, requires_session=True)
-    body = parse_body(SecondFactorCodeRequest, await read_body(core, request, BODY_MAX_BYTES))
+    body = parse_body(
+        messages.SecondFactorCodeRequest, await read_body(core, request, BODY_MAX_BYTES)
+    )
     user = await core.read(lambda session: session.get_one(User, caller.session_user_id))
     address, now = address_of(core, request), core.clock()
     attempt = await begin_attempt(core, user.email, address)
@@ -207,10 +193,10 @@ def _remove(session: Session, user: User) -> tuple[Event, Message]:
         raise conflict("second_factor_needed", "your organization requires a second factor")
     codes.remove(session, user.id)
     event = Event("second_factor.remove", user_subject(user))
-    return event, SecondFactorRemoveReply(removed=True)
+    return event, messages.SecondFactorRemoveReply(removed=True)
 
 
 def _replace_codes(session: Session, user: User) -> tuple[Event, Message]:
     recovery_codes = codes.new_recovery_codes(session, user.id)
     event = Event("second_factor.recovery_codes", user_subject(user))
-    return event, RecoveryCodesReply(recovery_codes=recovery_codes)
+    return event, messages.RecoveryCodesReply(recovery_codes=recovery_codes)

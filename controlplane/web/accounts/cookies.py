@@ -6,6 +6,8 @@ service.
 """
 
 import re
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -19,91 +21,74 @@ from controlplane.web.core import Core
 
 NAME: Final = "venue.session_token"
 SECURE_PREFIX: Final = "__Secure-"
-"""Prefix of the cookie's name over TLS. Browsers accept a cookie with this prefix over TLS only
-(RFC 6265bis, 4.1.3.1)."""
+"""Prefix of the session cookie's name over TLS. Browsers accept a cookie with this prefix over TLS
+only (RFC 6265bis, 4.1.3.1)."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 HOST_PREFIX: Final = "__Host-"
 """Over TLS, the cookies of an unfinished sign-in have this prefix. No other host of the domain can
 set a cookie with this prefix."""
-PENDING: Final = "venue.pending_sign_in"
-"""The cookie of a sign-in that needs a second factor."""
-FLOW: Final = "venue.sign_in_flow"
-"""The cookie of a sign-in at an identity provider."""
 STEP_LIFETIME_S: Final = 600
 """Lifetime of the cookies of an unfinished sign-in."""
 ORIGIN_MAX: Final = 200
 """Maximum length of an origin in a message."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cookie:
+    """A cookie of this service. Its name begins with ``secure_prefix`` over TLS."""
+
+    name: str
+    secure_prefix: str
+    lifetime_s: int
+
+    def header(self, core: Core, request: Request, value: str) -> str:
+        """Return the ``Set-Cookie`` header for ``value``. An empty value deletes the cookie."""
+        secure = "; Secure" if _is_secure(core, request) else ""
+        return (
+            f"{self._name(core, request)}={value}; Max-Age={self.lifetime_s if value else 0}; "
+            f"Path=/; HttpOnly; SameSite=Lax{secure}"
+        )
+
+    def value(self, core: Core, request: Request) -> str:
+        return request.cookies.get(self._name(core, request), "")
+
+    def token(self, core: Core, request: Request) -> str | None:
+        """Return the value if it is a token, and otherwise None."""
+        value = self.value(core, request)
+        return value if _TOKEN.fullmatch(value) else None
+
+    def _name(self, core: Core, request: Request) -> str:
+        return self.secure_prefix + self.name if _is_secure(core, request) else self.name
+
+
+SESSION: Final = Cookie(NAME, SECURE_PREFIX, int(sessions.LIFETIME.total_seconds()))
+PENDING: Final = Cookie("venue.pending_sign_in", HOST_PREFIX, STEP_LIFETIME_S)
+"""The cookie of a sign-in that needs a second factor."""
+FLOW: Final = Cookie("venue.sign_in_flow", HOST_PREFIX, STEP_LIFETIME_S)
+"""The cookie of a sign-in at an identity provider."""
+
+
 async def session_caller(core: Core, request: Request, *, writes: bool) -> Caller:
     """Return the caller of the session in the cookie. Raises a refusal if no session is valid."""
-    token = token_of(core, request)
+    token = SESSION.token(core, request)
     if token is None:
         raise unauthenticated()
     require_own_origin(core, request, requires_header=writes)
-    now, token_hash = core.clock(), permissions.hash_secret(token)
-    session_match = await core.read(
-        lambda session: permissions.caller_of_session(session, token_hash, now)
-    )
+    session_match = await find_session(core, token)
     if session_match is None:
         raise unauthenticated()
     caller, last_used_at = session_match
+    now = core.clock()
     if now - last_used_at >= sessions.TOUCHED_EVERY:
         await core.write(lambda session: sessions.touch(session, caller.key_id, now))
-        request.state.set_cookie = cookie(core, request, token)
+        request.state.set_cookie = SESSION.header(core, request, token)
     return caller
 
 
-def token_of(core: Core, request: Request) -> str | None:
-    token = request.cookies.get(_name(core, request), "")
-    return token if _TOKEN.fullmatch(token) else None
-
-
-def cookie(core: Core, request: Request, token: str) -> str:
-    """Return the ``Set-Cookie`` header for ``token``. An empty token deletes the cookie."""
-    lifetime_s = int(sessions.LIFETIME.total_seconds()) if token else 0
-    secure = "; Secure" if _is_secure(core, request) else ""
-    return (
-        f"{_name(core, request)}={token}; Max-Age={lifetime_s}; Path=/; HttpOnly; "
-        f"SameSite=Lax{secure}"
-    )
-
-
-def pending_cookie(core: Core, request: Request, token: str) -> str:
-    """Return the ``Set-Cookie`` header of a sign-in that needs a second factor.
-
-    An empty token deletes the cookie.
-    """
-    return _step_cookie(core, request, PENDING, token)
-
-
-def pending_token(core: Core, request: Request) -> str | None:
-    token = request.cookies.get(_step_name(core, request, PENDING), "")
-    return token if _TOKEN.fullmatch(token) else None
-
-
-def flow_cookie(core: Core, request: Request, value: str) -> str:
-    """Return the ``Set-Cookie`` header of a sign-in at an identity provider.
-
-    An empty value deletes the cookie.
-    """
-    return _step_cookie(core, request, FLOW, value)
-
-
-def flow_value(core: Core, request: Request) -> str:
-    return request.cookies.get(_step_name(core, request, FLOW), "")
-
-
-def _step_cookie(core: Core, request: Request, name: str, value: str) -> str:
-    secure = "; Secure" if _is_secure(core, request) else ""
-    return (
-        f"{_step_name(core, request, name)}={value}; Max-Age={STEP_LIFETIME_S if value else 0};"
-        f" Path=/; HttpOnly; SameSite=Lax{secure}"
-    )
-
-
-def _step_name(core: Core, request: Request, name: str) -> str:
-    return HOST_PREFIX + name if _is_secure(core, request) else name
+async def find_session(core: Core, token: str) -> tuple[Caller, datetime] | None:
+    """Return the caller of a session, and when it was last used, or None if it is not valid."""
+    now, token_hash = core.clock(), permissions.hash_secret(token)
+    return await core.read(lambda session: permissions.caller_of_session(session, token_hash, now))
 
 
 def require_own_origin(core: Core, request: Request, *, requires_header: bool) -> None:
@@ -139,7 +124,3 @@ def _is_secure(core: Core, request: Request) -> bool:
     origin = core.settings.origin
     scheme = request.url.scheme if origin is None else urlsplit(origin).scheme
     return scheme == "https"
-
-
-def _name(core: Core, request: Request) -> str:
-    return SECURE_PREFIX + NAME if _is_secure(core, request) else NAME

@@ -1,5 +1,6 @@
 """Sign-in by a form, without scripts, and signing out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -18,7 +19,7 @@ from controlplane.operation.errors import Refusal
 from controlplane.operation.permissions import caller_of_session, hash_secret
 from controlplane.storage.account_tables import User
 from controlplane.web.accounts import cookies
-from controlplane.web.accounts.oidc.links import provider_links
+from controlplane.web.accounts.oidc.links import ProviderRecord, provider_links
 from controlplane.web.accounts.plain_pages import render
 from controlplane.web.accounts.sign_in import (
     BODY_MAX_BYTES,
@@ -51,13 +52,6 @@ class Profile:
     organization: str
 
 
-class ProviderRecord(Tolerant):
-    """An identity provider. A browser begins the sign-in at ``path``."""
-
-    label: str
-    path: str
-
-
 class ProvidersReply(Tolerant):
     providers: Array[ProviderRecord]
 
@@ -74,11 +68,7 @@ async def providers(core: Core, request: Request) -> Response:
     """Return the identity providers, for the sign-in form of the console."""
     admit_without_credential(core, request)
     parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
-    records = (
-        ProviderRecord(label=each.label, path=each.path)
-        for each in provider_links(core.identity_providers)
-    )
-    reply = ProvidersReply(providers=tuple(records))
+    reply = ProvidersReply(providers=provider_links(core.identity_providers))
     return Response(encode(reply), media_type="application/json")
 
 
@@ -90,14 +80,13 @@ async def sign_in(core: Core, request: Request) -> Response:
     cookies.require_own_origin(core, request, requires_header=True)
     count_attempt(core, request)
     fields = fields_of(await read_form(core, request))
-    body = {"email": fields.get("email", ""), "password": fields.get("password", "")}
     try:
-        token, _ = await begin_session(core, request, parse_part(SignInRequest, body))
+        token = await sign_in_with_fields(core, request, fields)
     except Refusal as refusal:
         if refusal.code == SECOND_FACTOR_REQUIRED:
             return redirect_to_code_page(refusal)
-        return _sign_in_page(core, None, email=body["email"], refusal=refusal)
-    return redirect(CONSOLE, cookies.cookie(core, request, token))
+        return _sign_in_page(core, None, email=fields.get("email", ""), refusal=refusal)
+    return redirect(CONSOLE, cookies.SESSION.header(core, request, token))
 
 
 async def sign_out(core: Core, request: Request) -> Response:
@@ -105,24 +94,25 @@ async def sign_out(core: Core, request: Request) -> Response:
     require_method(request, "POST")
     cookies.require_own_origin(core, request, requires_header=True)
     await end_own_session(core, request)
-    return redirect(SIGN_IN_PAGE, cookies.cookie(core, request, ""))
+    return redirect(SIGN_IN_PAGE, cookies.SESSION.header(core, request, ""))
+
+
+async def sign_in_with_fields(
+    core: Core, request: Request, fields: Mapping[str, str], return_query: str = ""
+) -> str:
+    """Return the token of a new session, for the e-mail address and the password in a form.
+
+    Raises the refusals of `begin_session`.
+    """
+    body = {"email": fields.get("email", ""), "password": fields.get("password", "")}
+    sign_in_request = parse_part(SignInRequest, body)
+    token, _ = await begin_session(core, request, sign_in_request, return_query)
+    return token
 
 
 def redirect_to_code_page(refusal: Refusal) -> Response:
     """Redirect to the form of the second factor, after a correct password."""
     return redirect(CODE_PAGE, refusal.headers["set-cookie"])
-
-
-def problem_page(refusal: Refusal) -> Response:
-    """Return the page that shows why a sign-in was refused."""
-    return render(
-        "sign_in_problem.html",
-        forms="'none'",
-        status=refusal.status,
-        headers=refusal.headers,
-        detail=refusal.detail,
-        action=SIGN_IN_PAGE,
-    )
 
 
 def redirect(location: str, *set_cookies: str) -> Response:
@@ -147,8 +137,7 @@ def _sign_in_page(
     """Return the form, or the page of a signed-in user."""
     return render(
         "sign_in.html",
-        status=HTTPStatus.OK if refusal is None else refusal.status,
-        headers=None if refusal is None else refusal.headers,
+        refusal=refusal,
         action=SIGN_IN_PAGE,
         end_action=SIGN_OUT,
         profile=profile,
@@ -165,7 +154,7 @@ def problem_text(refusal: Refusal | None) -> str:
 
 async def _profile(core: Core, request: Request) -> Profile | None:
     """Return the user of the session in the cookie, or None if no session is valid."""
-    token, now = cookies.token_of(core, request), core.clock()
+    token, now = cookies.SESSION.token(core, request), core.clock()
     if token is None:
         return None
 

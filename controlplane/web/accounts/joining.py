@@ -16,23 +16,9 @@ from starlette.routing import Route
 
 from agent.wire.codec import encode
 from controlplane.accounts import throttle, users
-from controlplane.accounts.members import invitations
-from controlplane.accounts.members.messages import (
-    InvitationReply,
-    InvitationRequest,
-    JoinReply,
-    JoinRequest,
-)
+from controlplane.accounts.members import invitations, messages
 from controlplane.accounts.names import names_of_organizations
-from controlplane.operation.audit_entries import (
-    Actor,
-    Credential,
-    Event,
-    describe_role,
-    note,
-    user_actor,
-    user_subject,
-)
+from controlplane.operation import audit_entries as audit
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, conflict
 from controlplane.storage.account_tables import Invitation, Membership, User
@@ -57,14 +43,14 @@ def joining_routes(core: Core) -> list[Route]:
 async def invitation(core: Core, request: Request) -> Response:
     """Return the e-mail address, the organization and the role of an invitation, by its code."""
     admit_without_credential(core, request)
-    body = parse_body(InvitationRequest, await read_body(core, request, BODY_MAX_BYTES))
+    body = parse_body(messages.InvitationRequest, await read_body(core, request, BODY_MAX_BYTES))
     now = core.clock()
 
-    def work(session: Session) -> InvitationReply:
+    def work(session: Session) -> messages.InvitationReply:
         row = _find_invitation(session, body.code, now)
         names = names_of_organizations(session, (row.organization_id,))
         organization = names.get(row.organization_id, row.organization_id)
-        return InvitationReply(email=row.email, organization=organization, role=row.role)
+        return messages.InvitationReply(email=row.email, organization=organization, role=row.role)
 
     return Response(encode(await core.read(work)), media_type="application/json")
 
@@ -72,7 +58,7 @@ async def invitation(core: Core, request: Request) -> Response:
 async def join(core: Core, request: Request) -> Response:
     """Make the invited user a member. Create an account if the e-mail address has none."""
     address = admit_without_credential(core, request)
-    body = parse_body(JoinRequest, await read_body(core, request, BODY_MAX_BYTES))
+    body = parse_body(messages.JoinRequest, await read_body(core, request, BODY_MAX_BYTES))
     now = core.clock()
 
     def find(session: Session) -> tuple[str, User | None]:
@@ -97,7 +83,7 @@ async def join(core: Core, request: Request) -> Response:
                 " the password, ask the operator of the service to set a new one"
             )
 
-    def work(session: Session) -> JoinReply:
+    def work(session: Session) -> messages.JoinReply:
         row = _find_invitation(session, body.code, now, lock=True)
         invited_user = users.find_user(session, row.email)
         if invited_user is None:
@@ -110,16 +96,16 @@ async def join(core: Core, request: Request) -> Response:
         if attempt is not None:
             throttle.succeed(session, attempt)
         _join(session, row, invited_user, address, now)
-        return JoinReply(email=invited_user.email, organization_id=row.organization_id)
+        return messages.JoinReply(email=invited_user.email, organization_id=row.organization_id)
 
     return Response(encode(await core.write(work)), media_type="application/json")
 
 
 def _note_refused(session: Session, *, code: str, user: User, address: str, now: datetime) -> None:
     row = _find_invitation(session, code, now)
-    actor = Actor("unknown", None, "", Credential("invitation", row.id), address)
-    event = Event("member.join", user_subject(user), "the password is wrong", "refused")
-    note(session, actor, event, organization_id=row.organization_id, now=now)
+    actor = audit.Actor("unknown", None, "", audit.Credential("invitation", row.id), address)
+    event = audit.Event("member.join", audit.user_subject(user), "the password is wrong", "refused")
+    audit.note(session, actor, event, organization_id=row.organization_id, now=now)
 
 
 def _find_invitation(
@@ -143,7 +129,9 @@ def _join(session: Session, row: Invitation, user: User, address: str, now: date
     users.set_membership(
         session, user.id, organization_id, role=row.role, locations=row.locations, now=now
     )
-    actor = user_actor(user, Credential("invitation", row.id), address)
-    event = Event("member.join", user_subject(user), describe_role(row.role, row.locations))
-    note(session, actor, event, organization_id=organization_id, now=now)
+    actor = audit.user_actor(user, audit.Credential("invitation", row.id), address)
+    event = audit.Event(
+        "member.join", audit.user_subject(user), audit.describe_role(row.role, row.locations)
+    )
+    audit.note(session, actor, event, organization_id=organization_id, now=now)
     session.delete(row)

@@ -19,14 +19,7 @@ from controlplane.accounts.names import organization_records
 from controlplane.accounts.sessions import ProviderSignIn
 from controlplane.accounts.sign_in_policy import usable_memberships
 from controlplane.accounts.users import memberships
-from controlplane.operation.audit_entries import (
-    Actor,
-    Credential,
-    Event,
-    Subject,
-    note,
-    user_actor,
-)
+from controlplane.operation import audit_entries as audit
 from controlplane.operation.errors import Refusal, forbidden
 from controlplane.storage.account_tables import Membership, User
 from controlplane.storage.audit_tables import AuditEntry
@@ -46,7 +39,7 @@ class Browser:
     @classmethod
     def of(cls, core: Core, request: Request) -> "Browser":
         user_agent = request.headers.get("user-agent", "")
-        return cls(user_agent, address_of(core, request), cookies.token_of(core, request))
+        return cls(user_agent, address_of(core, request), cookies.SESSION.token(core, request))
 
 
 def open_session(
@@ -86,9 +79,9 @@ def open_session(
         has_second_factor=has_second_factor,
         sign_in=sign_in,
     )
-    actor = user_actor(user, Credential("session", session_id), browser.address)
-    event = Event("session.sign_in", Subject("session", str(session_id)), detail)
-    note(session, actor, event, organization_id=organization_id, now=now)
+    actor = audit.user_actor(user, audit.Credential("session", session_id), browser.address)
+    event = audit.Event("session.sign_in", audit.Subject("session", str(session_id)), detail)
+    audit.note(session, actor, event, organization_id=organization_id, now=now)
     return token, _reply(session, user, usable, session_id)
 
 
@@ -104,12 +97,14 @@ async def note_refused(core: Core, user: User | None, address: str, reason: str)
     detail = core.refused_sign_ins.count_and_describe(None if user is None else user.id, reason)
 
     def work(session: Session) -> None:
-        unknown = Actor("unknown", None, "", address=address)
-        actor = unknown if user is None else user_actor(user, address=address)
+        unknown = audit.Actor("unknown", None, "", address=address)
+        actor = unknown if user is None else audit.user_actor(user, address=address)
         user_memberships = memberships(session, uuid4() if user is None else user.id)
-        event = Event("session.sign_in", Subject("session", ""), detail or reason, "refused")
+        event = audit.Event(
+            "session.sign_in", audit.Subject("session", ""), detail or reason, "refused"
+        )
         organization_id = user_memberships[0].organization_id if user_memberships else None
-        entry = note(session, actor, event, organization_id=organization_id, now=now)
+        entry = audit.note(session, actor, event, organization_id=organization_id, now=now)
         session.flush()
         # No entry has the position 0, so nothing is deleted if the attempt gets an entry.
         audit_position = entry.position if detail is None else 0

@@ -1,12 +1,13 @@
 """Pages without scripts. Other sites cannot frame them, and caches do not store them."""
 
-from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
+
+from controlplane.operation.errors import Refusal
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -21,17 +22,18 @@ def render(
     template: str,
     *,
     forms: str = "'self'",
-    status: int = HTTPStatus.OK,
-    headers: Mapping[str, str] | None = None,
+    refusal: Refusal | None = None,
     **values: Any,
 ) -> Response:
     """Return a page.
 
     Args:
         forms: the targets of its forms, as sources of the Content Security Policy.
+        refusal: the refusal that the page shows. The page gets its status and headers.
         values: variables of the template.
     """
-    fixed_headers = {
+    headers = {
+        **({} if refusal is None else refusal.headers),
         "Content-Security-Policy": POLICY.format(forms=forms),
         "X-Frame-Options": "DENY",
         # With the policy no-referrer, browsers would send our own form with ``Origin: null``.
@@ -40,7 +42,8 @@ def render(
         "Cache-Control": "no-store",
     }
     page = _template(template).render(**values)
-    return Response(page, status, {**(headers or {}), **fixed_headers}, "text/html")
+    status = HTTPStatus.OK if refusal is None else refusal.status
+    return Response(page, status, headers, "text/html")
 
 
 @cache

@@ -79,7 +79,7 @@ async def sign_out(core: Core, request: Request) -> Response:
 
 async def end_own_session(core: Core, request: Request) -> None:
     """End the session of the browser, if it has one."""
-    token, now = cookies.token_of(core, request), core.clock()
+    token, now = cookies.SESSION.token(core, request), core.clock()
     if token is not None:
         address = address_of(core, request)
 
@@ -171,7 +171,7 @@ async def begin_attempt(core: Core, email: str, address: str) -> Attempt:
 
 def reply_with_cookie(core: Core, request: Request, reply: Message, token: str) -> Response:
     """Return a reply that sets the session cookie, or deletes it if ``token`` is empty."""
-    headers = {"set-cookie": cookies.cookie(core, request, token)}
+    headers = {"set-cookie": cookies.SESSION.header(core, request, token)}
     return Response(encode(reply), headers=headers, media_type="application/json")
 
 
@@ -237,7 +237,7 @@ async def _continue(
 
     result = await core.write(work)
     if isinstance(result, str):
-        raise second_factor_required({"set-cookie": cookies.pending_cookie(core, request, result)})
+        raise second_factor_required({"set-cookie": cookies.PENDING.header(core, request, result)})
     return result
 
 

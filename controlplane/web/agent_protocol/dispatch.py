@@ -48,7 +48,7 @@ from controlplane.web.agent_protocol.envelope import (
     RpcRequest,
     encode,
 )
-from controlplane.web.core import Core
+from controlplane.web.core import Call, Core
 from controlplane.web.pipeline import run_call
 
 DEFAULT_VERSION: Final = "2025-03-26"
@@ -199,17 +199,17 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
         return text, to_plain(result)
 
     try:
-        return await run_call(
-            core,
+        parsed_arguments = read_arguments(tool, arguments)
+        call = Call(
             caller,
+            await core.call_state(),
             partial(run_named, tool.name) if tool.is_long else work,
             tuple,
-            arguments=read_arguments(tool, arguments),
-            writes=tool.writes,
-            is_long=tool.is_long,
+            parsed_arguments,
             renew=renewed_caller,
             free_s=FREE_S,
         )
+        return await run_call(core, call, writes=tool.writes, is_long=tool.is_long)
     except Refusal as refusal:
         raise _rpc_error(refusal) from None
 

@@ -5,6 +5,9 @@ page must also have been served to this session and for this request. This is ch
 (a CSRF token) in the form. The proof is an HMAC of the request, with the token of the session as
 the key. Therefore decisions from a page of a different site, or from a page that was served to a
 different user, are refused.
+
+The pages have no scripts. The address of a page contains the request of the client. Therefore
+browsers are instructed not to send this address to other sites as a referrer.
 """
 
 import hashlib
@@ -20,32 +23,25 @@ from starlette.responses import Response
 
 from agent.presentation.humanize import counted
 from controlplane.accounts import sessions
-from controlplane.accounts.messages import SignInRequest
 from controlplane.accounts.names import organization_records
-from controlplane.accounts.oauth.metadata import AUTHORIZE
+from controlplane.accounts.oauth.metadata import AUTHORIZE, SIGN_IN
 from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.accounts.oauth.redirects import form_source, host_of
 from controlplane.accounts.sign_in_policy import memberships_of_caller
 from controlplane.accounts.users import lock_user
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call
-from controlplane.operation.bodies import parse_part
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, foreign_origin, invalid_request
 from controlplane.operation.fairness import RateLimit
 from controlplane.storage.account_tables import User
 from controlplane.storage.oauth_tables import OAuthClient
-from controlplane.web.accounts import cookies
-from controlplane.web.accounts.forms import redirect_to_code_page
+from controlplane.web.accounts import cookies, forms
 from controlplane.web.accounts.oidc.links import provider_links
-from controlplane.web.accounts.sign_in import (
-    SECOND_FACTOR_REQUIRED,
-    begin_session,
-    count_attempt,
-)
+from controlplane.web.accounts.plain_pages import render
+from controlplane.web.accounts.sign_in import SECOND_FACTOR_REQUIRED, count_attempt
 from controlplane.web.admission import address_of, require_method
 from controlplane.web.core import Core
-from controlplane.web.oauth.pages import Consent, Organization, consent_page, sign_in_page
 from controlplane.web.oauth.requests import count_call, fields_of, issuer_of, read_form
 
 _PROBLEMS: Final = {
@@ -55,11 +51,35 @@ _PROBLEMS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """The name of the client, and the content of the consent page if a user is signed in."""
+class Organization:
+    """An organization on the consent page. ``locations`` is text about the accessible locations."""
+
+    id: str
+    name: str
+    locations: str
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """The content of the consent page.
+
+    Attributes:
+        host: host to which the reply is sent, or None for a program on the user's machine.
+        form_source: expression with which the Content Security Policy of the page permits the
+            browser to send the reply to the client.
+        chosen: id of the organization that is selected when the page opens.
+        query: parameters of the client's request.
+        proof: binds the form to the session and to ``query``.
+    """
 
     client: str
-    consent: Consent | None
+    host: str | None
+    form_source: str
+    email: str
+    organizations: Sequence[Organization]
+    chosen: str
+    query: str
+    proof: str
 
 
 async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
@@ -74,21 +94,23 @@ async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
 
 async def _show(core: Core, request: Request, issuer: str) -> Response:
     oauth_request = _oauth_request("GET", issuer, request.url.query)
-    view = await find_view(core, oauth_request, cookies.token_of(core, request))
-    if view.consent is None:
-        links = provider_links(core.identity_providers, oauth_request.query)
-        return sign_in_page(oauth_request.query, client=view.client, providers=links)
-    return consent_page(view.consent)
+    token = cookies.SESSION.token(core, request)
+    client, consent = await _find_client(core, oauth_request, token)
+    if consent is None:
+        return _sign_in_page(core, oauth_request, client)
+    forms = f"'self' {consent.form_source}"
+    return render("oauth_consent.html", forms=forms, action=AUTHORIZE, consent=consent)
 
 
 async def _decide(core: Core, request: Request, issuer: str) -> Response:
     cookies.require_own_origin(core, request, requires_header=True)
     fields = fields_of(await read_form(core, request))
     oauth_request = _oauth_request("POST", issuer, fields.get("query", ""))
-    token = cookies.token_of(core, request)
-    caller = None if token is None else await _session_caller(core, token)
-    if token is None or caller is None:
+    token = cookies.SESSION.token(core, request)
+    session_match = None if token is None else await cookies.find_session(core, token)
+    if token is None or session_match is None:
         return _redirect_to_page(oauth_request)
+    caller, _ = session_match
     if not hmac.compare_digest(proof(token, oauth_request.query), fields.get("proof", "").encode()):
         raise foreign_origin(
             "this decision does not belong to the page that you were shown: open the page again"
@@ -96,11 +118,12 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     decision = fields.get("decision")
     if decision == "switch":  # the user wants to sign in with a different account
         await core.write(lambda session: sessions.end_by_token(session, token))
-        return _redirect_to_page(oauth_request, cookies.cookie(core, request, ""))
+        return _redirect_to_page(oauth_request, cookies.SESSION.header(core, request, ""))
     organization_id = fields.get("organization", "") if decision == "allow" else None
-    return redirect_to_client(
-        await _answer(core, oauth_request, caller, organization_id, address_of(core, request))
-    )
+    address = address_of(core, request)
+    reply = await _answer(core, oauth_request, caller, organization_id, address)
+    assert reply.location is not None  # noqa: S101 - the request of the client is valid
+    return forms.redirect(reply.location)
 
 
 async def sign_in(core: Core, request: Request) -> Response:
@@ -111,53 +134,58 @@ async def sign_in(core: Core, request: Request) -> Response:
     count_attempt(core, request)
     fields = fields_of(await read_form(core, request))
     oauth_request = _oauth_request("GET", issuer, fields.get("query", ""))
-    email = fields.get("email", "")
     try:
-        body = {"email": email, "password": fields.get("password", "")}
-        token, _ = await begin_session(
-            core, request, parse_part(SignInRequest, body), oauth_request.query
-        )
+        token = await forms.sign_in_with_fields(core, request, fields, oauth_request.query)
     except Refusal as refusal:
         if refusal.code == SECOND_FACTOR_REQUIRED:
-            return redirect_to_code_page(refusal)
-        view = await find_view(core, oauth_request, None)
-        return sign_in_page(
-            oauth_request.query,
-            client=view.client,
-            email=email,
-            problem=_PROBLEMS.get(refusal.code, refusal.detail),
-            status=refusal.status,
-            headers=refusal.headers,
-            providers=provider_links(core.identity_providers, oauth_request.query),
-        )
-    return _redirect_to_page(oauth_request, cookies.cookie(core, request, token))
+            return forms.redirect_to_code_page(refusal)
+        client, _ = await _find_client(core, oauth_request, None)
+        email = fields.get("email", "")
+        return _sign_in_page(core, oauth_request, client, email=email, refusal=refusal)
+    return _redirect_to_page(oauth_request, cookies.SESSION.header(core, request, token))
 
 
-async def find_view(core: Core, oauth_request: OAuthRequest, token: str | None) -> View:
-    """Return the view for a request of a client. Raises a refusal if the request is invalid."""
+async def _find_client(
+    core: Core, oauth_request: OAuthRequest, token: str | None
+) -> tuple[str, Consent | None]:
+    """Return the name of the client, and the content of the consent page if a user is signed in.
+
+    Raises a refusal if the request of the client is invalid.
+    """
     now = core.clock()
 
-    def work(session: Session) -> View:
+    def work(session: Session) -> tuple[str, Consent | None]:
         from controlplane.accounts.oauth.authorization_server import Server
 
         client = Server(session, now, oauth_request.issuer).require_valid(oauth_request)
         if token is None:
-            return View(client.name, None)
+            return client.name, None
         match = permissions.caller_of_session(session, permissions.hash_secret(token), now)
         if match is None:
-            return View(client.name, None)
-        return View(client.name, _consent(session, oauth_request, client, match[0], token))
+            return client.name, None
+        return client.name, _consent(session, oauth_request, client, match[0], token)
 
     return await core.read(work)
 
 
-def redirect_to_client(reply: OAuthReply) -> Response:
-    """Redirect the browser to the client with the reply to a decision.
-
-    With status 303, the browser does not send the form of the page to the client (RFC 9700, 4.12).
-    """
-    assert reply.location is not None  # noqa: S101 - the request of the client is valid
-    return Response(status_code=HTTPStatus.SEE_OTHER, headers={"location": reply.location})
+def _sign_in_page(
+    core: Core,
+    oauth_request: OAuthRequest,
+    client: str,
+    *,
+    email: str = "",
+    refusal: Refusal | None = None,
+) -> Response:
+    return render(
+        "oauth_sign_in.html",
+        refusal=refusal,
+        action=SIGN_IN,
+        query=oauth_request.query,
+        client=client,
+        email=email,
+        problem="" if refusal is None else _PROBLEMS.get(refusal.code, refusal.detail),
+        providers=provider_links(core.identity_providers, oauth_request.query),
+    )
 
 
 def proof(token: str, query: str) -> bytes:
@@ -166,14 +194,6 @@ def proof(token: str, query: str) -> bytes:
     It can be computed only with the token of the session.
     """
     return hmac.new(token.encode(), query.encode(), hashlib.sha256).hexdigest().encode()
-
-
-async def _session_caller(core: Core, token: str) -> Caller | None:
-    now, token_hash = core.clock(), permissions.hash_secret(token)
-    session_match = await core.read(
-        lambda session: permissions.caller_of_session(session, token_hash, now)
-    )
-    return None if session_match is None else session_match[0]
 
 
 async def _answer(

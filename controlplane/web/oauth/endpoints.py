@@ -9,18 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from controlplane.accounts.oauth.metadata import (
-    AUTHORIZE,
-    REGISTER,
-    RESOURCE_METADATA,
-    RESOURCE_PATH,
-    REVOKE,
-    SERVER_METADATA,
-    SIGN_IN,
-    TOKEN,
-    resource_metadata,
-    server_metadata,
-)
+from controlplane.accounts.oauth import metadata
 from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.operation.bodies import parse_json
 from controlplane.operation.fairness import RateLimit
@@ -50,18 +39,22 @@ def oauth_routes(core: Core) -> list[Route]:
 
     calls = limit(CALLS_PER_S, CALLS_BURST)
     return [
-        route(SERVER_METADATA, metadata, server_metadata),
-        route(RESOURCE_METADATA, metadata, resource_metadata),
-        route(RESOURCE_METADATA + RESOURCE_PATH, metadata, resource_metadata),
-        route(REGISTER, register, limit(REGISTRATIONS_PER_S, REGISTRATIONS_BURST)),
-        route(TOKEN, issue_token, calls),
-        route(REVOKE, revoke, calls),
-        route(AUTHORIZE, authorize, limit(PAGES_PER_S, PAGES_BURST)),
-        route(SIGN_IN, sign_in),
+        route(metadata.SERVER_METADATA, serve_metadata, metadata.server_metadata),
+        route(metadata.RESOURCE_METADATA, serve_metadata, metadata.resource_metadata),
+        route(
+            metadata.RESOURCE_METADATA + metadata.RESOURCE_PATH,
+            serve_metadata,
+            metadata.resource_metadata,
+        ),
+        route(metadata.REGISTER, register, limit(REGISTRATIONS_PER_S, REGISTRATIONS_BURST)),
+        route(metadata.TOKEN, issue_token, calls),
+        route(metadata.REVOKE, revoke, calls),
+        route(metadata.AUTHORIZE, authorize, limit(PAGES_PER_S, PAGES_BURST)),
+        route(metadata.SIGN_IN, sign_in),
     ]
 
 
-async def metadata(
+async def serve_metadata(
     document: Callable[[str], dict[str, Any]], core: Core, request: Request
 ) -> Response:
     """Return a document about the issuer. No credential is required."""

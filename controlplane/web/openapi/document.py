@@ -1,28 +1,27 @@
 """OpenAPI 3.1 documents, generated from the operations of an interface.
 
-The schemas are generated from the models that parse bodies and encode replies. Refusals are
-`application/problem+json` (RFC 9457), and each operation lists the codes of its refusals.
+The schemas are generated from the models that parse bodies and encode replies. Their descriptions
+are Markdown. Refusals are `application/problem+json` (RFC 9457), and each operation lists the codes
+of its refusals.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from agent.wire.base import Absent, Array, Tolerant
 from agent.wire.problem import MEDIA_TYPE
 from controlplane.operation.operation import Area, Operation
-from controlplane.web.openapi.schemas import (
-    REFERENCES,
-    Json,
-    Key,
-    SchemaOf,
-    json_schemas,
-    markdown,
-    with_markdown,
-)
 
+Json = dict[str, Any]
+Schemas = dict[tuple[Any, JsonSchemaMode], Json]
+"""JSON Schemas by type and mode."""
+REFERENCES: Final = "#/components/schemas/{model}"
+_MARKUP: Final = re.compile(r"``([^`]+)``")
 _DESCRIPTIONS: Final = {
     400: "A parameter or the body is invalid.",
     401: "The API key or session is missing or invalid.",
@@ -149,48 +148,41 @@ def document(interface: Interface) -> Json:
     }
 
 
-def _schemas(interface: Interface) -> tuple[dict[Key, Json], Json]:
-    """Return the schemas of bodies and replies, and the components.
+def _schemas(interface: Interface) -> tuple[Schemas, Json]:
+    """Return the schemas of bodies and replies, and the components by name.
 
-    The schemas have keys such as ``(path, "POST body")`` and ``(path, "POST reply")``.
+    A schema that describes values which the service accepts has the mode ``validation``. For values
+    that the service sends, it has the mode ``serialization``.
     """
     operations = list(interface.operations)
-    models: list[type[Any]] = [Problem, *interface.models]
-    schemas_of = [SchemaOf(("", model.__name__), model) for model in models]
+    bodies = [operation.body for operation in operations if operation.body is not None]
+    kinds: list[tuple[Any, JsonSchemaMode]] = [
+        *((model, "validation") for model in (Problem, *interface.models, *bodies)),
+        *((operation.reply, "serialization") for operation in operations),
+    ]
+    adapters = [(kind, mode, TypeAdapter(kind)) for kind, mode in dict.fromkeys(kinds)]
+    schemas, extra = TypeAdapter.json_schemas(
+        adapters, by_alias=True, ref_template=REFERENCES, schema_generator=_Schemas
+    )
+    components: Json = extra["$defs"] | interface.components
+    names = {body: schemas[body, "validation"]["$ref"].rpartition("/")[2] for body in bodies}
     for operation in operations:
-        if operation.body is not None:
-            schemas_of.append(
-                SchemaOf((operation.path, f"{operation.method} body"), operation.body)
-            )
-        schemas_of.append(
-            SchemaOf((operation.path, f"{operation.method} reply"), operation.reply, is_reply=True)
-        )
-    schemas, components = json_schemas(schemas_of)
-    components |= interface.components
-    for operation in operations:
-        if operation.body is not None:
-            key = (operation.path, f"{operation.method} body")
-            name = schemas[key]["$ref"].rpartition("/")[2]
-            if operation.body_schema is not None:
-                components[name] = operation.body_schema(components[name])
-            if operation.method == "GET":  # The operation lists these fields as parameters.
-                schemas[key] = components[name]
-    for operation in operations:  # Models of parameters are no components.
-        if operation.method == "GET" and operation.body is not None:
-            components.pop(operation.body.__name__, None)
+        if operation.body is not None and operation.body_schema is not None:
+            name = names[operation.body]
+            components[name] = operation.body_schema(components[name])
+    for body in {operation.body for operation in operations if operation.method == "GET"}:
+        if body is not None:  # Its fields are parameters of the operation, and no component.
+            schemas[body, "validation"] = components.pop(names[body])
     return schemas, {name: with_markdown(schema) for name, schema in sorted(components.items())}
 
 
-def _operation(
-    interface: Interface, area: Area, operation: Operation, schemas: Mapping[Key, Json]
-) -> Json:
+def _operation(interface: Interface, area: Area, operation: Operation, schemas: Schemas) -> Json:
     description = markdown(" ".join(operation.description.split()))
     grant = "Needs a write grant." if operation.writes else "Reads only."
     if operation.is_public:
         grant = "Needs no credential."
-    content: Json = {
-        "application/json": {"schema": schemas[operation.path, f"{operation.method} reply"]}
-    }
+    reply = schemas[operation.reply, "serialization"]
+    content: Json = {"application/json": {"schema": reply}}
     if operation.events:
         content["text/event-stream"] = {
             "schema": {"type": "string", "description": operation.events}
@@ -220,7 +212,7 @@ def _operation(
     if operation.is_public:
         operation_object["security"] = []
     if operation.body is not None:
-        body = schemas[operation.path, f"{operation.method} body"]
+        body = schemas[operation.body, "validation"]
         if operation.has_body:
             body_content = {"application/json": {"schema": body}}
             operation_object["requestBody"] = {"required": True, "content": body_content}
@@ -270,3 +262,38 @@ def _refusal(interface: Interface, status: int, codes: Iterable[str]) -> Json:
 def _headers_of(status: int) -> Json:
     """Return the headers of every reply with this status."""
     return {"Trace-Id": {"$ref": "#/components/headers/TraceId"}, **_HEADERS.get(status, {})}
+
+
+# ---------------------------------------------------------------------------- JSON Schemas
+
+
+def with_markdown(value: Any) -> Any:
+    """Return a schema whose descriptions are Markdown."""
+    if isinstance(value, dict):
+        return {
+            key: markdown(item)
+            if key == "description" and isinstance(item, str)
+            else with_markdown(item)
+            for key, item in value.items()
+        }
+    return [with_markdown(item) for item in value] if isinstance(value, list) else value
+
+
+def markdown(text: str) -> str:
+    """Return a docstring's text as Markdown."""
+    return _MARKUP.sub(r"`\1`", text)
+
+
+class _Schemas(GenerateJsonSchema):
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False  # the title would repeat the name
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        # `values` are the permitted values of a field with a `Literal` type and a default. The
+        # service always sends such a field. In a body, a field with only one permitted value
+        # identifies the model of the body, so callers must send the field. Its default is only for
+        # our own code.
+        default = field["schema"]
+        values = default["schema"].get("expected", ()) if default["type"] == "default" else ()
+        is_sent = self.mode == "serialization" and len(values) > 0
+        return is_sent or len(values) == 1 or super().field_is_required(field, total)

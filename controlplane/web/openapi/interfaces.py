@@ -24,8 +24,7 @@ from controlplane.support.operations import SUPPORT
 from controlplane.web.accounts.cookies import NAME, SECURE_PREFIX
 from controlplane.web.admission import require_method
 from controlplane.web.core import Core
-from controlplane.web.openapi.document import Interface, document
-from controlplane.web.openapi.schemas import Json
+from controlplane.web.openapi.document import Interface, Json, document
 from controlplane.web.problems import RETAIL_EMPTY, retail_code
 
 AREAS: Final[tuple[Area, ...]] = (REMOTE_CONTROL, SUPPORT, ANALYTICS, REPORTS)

@@ -7,8 +7,7 @@ the client resolves the name itself, and connects to the address that it has che
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import httpx2
@@ -48,17 +47,15 @@ class PublicAddressTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-@asynccontextmanager
-async def public_client(timeout_s: float) -> AsyncIterator[httpx2.AsyncClient]:
+def public_client(timeout_s: float) -> httpx2.AsyncClient:
     # Connections are not reused: the pool identifies them by address. A certificate was verified
     # for one host name only, but several hosts can have the same address. A proxy is not used,
     # because it would resolve the name again.
     limits = httpx2.Limits(max_keepalive_connections=0)
     inner = httpx2.AsyncHTTPTransport(limits=limits, trust_env=False)
-    async with httpx2.AsyncClient(
+    return httpx2.AsyncClient(
         transport=PublicAddressTransport(inner),
         timeout=timeout_s,
         follow_redirects=False,
         trust_env=False,
-    ) as client:
-        yield client
+    )

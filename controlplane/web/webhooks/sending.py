@@ -7,8 +7,7 @@ limit. An outbox defines the messages and where they are stored.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
@@ -80,15 +79,13 @@ class Outbox(Protocol):
         """Count the attempt in the metrics, if this outbox has a metric."""
 
 
-@asynccontextmanager
-async def webhook_client(url: str, timeout_s: float) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(
+def webhook_client(url: str, timeout_s: float) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
         timeout=timeout_s,
         follow_redirects=False,
         # A proxy from the environment could not reach a loopback address of this machine.
         trust_env=not is_loopback_url(url),
-    ) as client:
-        yield client
+    )
 
 
 async def send_due(core: Core, client: httpx2.AsyncClient, outbox: Outbox) -> int:

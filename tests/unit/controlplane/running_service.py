@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from controlplane.accounts.keys import key_store
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.operation.caller import Caller
-from controlplane.operation.permissions import caller_of_key
+from controlplane.operation.permissions import callers_of_key_hashes, hash_secret
 from controlplane.retail.routes import DOCUMENT, is_retail
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
@@ -54,6 +54,12 @@ class FakeClock:
 
     def advance(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
+
+
+def caller_of_key(session: Session, key: str) -> Caller | None:
+    """Return the caller of an API key, or None if it is unknown or has ended."""
+    key_hash = hash_secret(key)
+    return callers_of_key_hashes(session, (key_hash,)).get(key_hash)
 
 
 class RunningService:

@@ -66,7 +66,7 @@ async def start(client: ProviderClient, core: Core, request: Request) -> Respons
         raise _unavailable(client, error) from error
     query = request.query_params.get("return", "")
     encoded_query = urlsafe_b64encode(query.encode()).decode() if len(query) <= QUERY_MAX else ""
-    cookie = cookies.flow_cookie(core, request, f"{flow.secret}.{encoded_query}")
+    cookie = cookies.FLOW.header(core, request, f"{flow.secret}.{encoded_query}")
     return redirect(location, cookie)
 
 
@@ -74,8 +74,8 @@ async def finish(client: ProviderClient, core: Core, request: Request) -> Respon
     """Open a session for the answer of the provider."""
     require_method(request, "GET")
     address = count_attempt(core, request)
-    cookie_deletion = {"set-cookie": cookies.flow_cookie(core, request, "")}
-    secret, _, encoded_query = cookies.flow_value(core, request).partition(".")
+    cookie_deletion = {"set-cookie": cookies.FLOW.header(core, request, "")}
+    secret, _, encoded_query = cookies.FLOW.value(core, request).partition(".")
     if _SECRET.fullmatch(secret) is None:
         raise _refused(_EXPIRED, cookie_deletion)
     flow = Flow(client.provider, _redirect_uri(client, core, request), secret)
@@ -89,7 +89,9 @@ async def finish(client: ProviderClient, core: Core, request: Request) -> Respon
         await note_refused(core, None, address, f"{client.provider.label}: {error}")
         raise _refused(str(error), cookie_deletion) from error
     location = f"{AUTHORIZE}?{_decode_query(encoded_query)}" if encoded_query else CONSOLE
-    return redirect(location, cookies.cookie(core, request, token), cookie_deletion["set-cookie"])
+    return redirect(
+        location, cookies.SESSION.header(core, request, token), cookie_deletion["set-cookie"]
+    )
 
 
 async def _open(client: ProviderClient, core: Core, request: Request, answer: Answer) -> str:

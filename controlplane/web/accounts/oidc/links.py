@@ -1,18 +1,17 @@
 """The addresses of sign-ins with identity providers."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlencode
 
+from agent.wire.base import Tolerant
 from controlplane.accounts.oidc.providers import IdentityProvider
 
 PREFIX: Final = "/api/auth/oidc/"
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderLink:
-    """A link that begins a sign-in. ``label`` is the name of the provider."""
+class ProviderRecord(Tolerant):
+    """An identity provider. A browser begins the sign-in at ``path``."""
 
     label: str
     path: str
@@ -29,10 +28,12 @@ def callback_path(provider: IdentityProvider) -> str:
 
 def provider_links(
     providers: Iterable[IdentityProvider], return_query: str = ""
-) -> Sequence[ProviderLink]:
+) -> tuple[ProviderRecord, ...]:
     """Return a link for each provider.
 
     ``return_query`` is the query of the OAuth page to which the user returns.
     """
     suffix = "?" + urlencode({"return": return_query}) if return_query else ""
-    return tuple(ProviderLink(each.label, start_path(each) + suffix) for each in providers)
+    return tuple(
+        ProviderRecord(label=each.label, path=start_path(each) + suffix) for each in providers
+    )

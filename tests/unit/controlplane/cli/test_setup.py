@@ -14,13 +14,13 @@ from controlplane.accounts.passwords import hasher
 from controlplane.accounts.users import find_user, memberships
 from controlplane.cli import users as users_command
 from controlplane.cli.main import main
-from controlplane.operation.permissions import caller_of_key
 from controlplane.settings import Settings
 from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.database import Database
 from controlplane.storage.layout import Base
 from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.web.observability.logs import set_up_logging
+from tests.unit.controlplane.running_service import caller_of_key
 
 PASSWORD = "correct horse battery"
 

@@ -17,21 +17,19 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import not_found
 from controlplane.settings import Settings
-from controlplane.web.core import Call
+from controlplane.web.core import Call, CallState
 
 ONE_PROCESS: Final = Settings(rate_per_s=0, refusal_delay_s=0, long_call_processes=1)
 
 
-def call(work: Any, arguments: Any = None, organization_id: str = "org-0001") -> Call:
+def call(work: Any, arguments: Any = None, organization_id: str = "org-0001") -> Call[Any]:
     """Return a call that runs ``work`` in a process of long calls."""
     return Call(
         Caller(uuid.uuid4(), organization_id, can_write=False),
-        work=work,
+        CallState(datetime(2026, 11, 20, 12, tzinfo=UTC), ONE_PROCESS, cursor_key=b""),
+        work,
         finish=tuple if work is describe_process else _unchanged,
         arguments=arguments,
-        now=datetime(2026, 11, 20, 12, tzinfo=UTC),
-        settings=ONE_PROCESS,
-        cursor_key=b"",
     )
 
 
