@@ -136,14 +136,14 @@ def _evaluate_locations(
                 session, location_key, transition, rule=rule, detail=detail, now=now
             )
             if not transition.is_resolved:
-                alert.is_muted = is_silenced(alert, silences, now)
+                alert.is_muted = is_silenced(alert, silences)
             notifier.notify(
                 alert,
                 name or location_id,
                 time_zones.get(location_key),
                 is_resolved=transition.is_resolved,
             )
-    _notify_unmuted(session, notifier, silences, now)
+    _notify_unmuted(session, notifier, silences)
 
 
 def _active_at(
@@ -157,11 +157,9 @@ def _active_at(
     }
 
 
-def _notify_unmuted(
-    session: Session, notifier: Notifier, silences: Silences, now: datetime
-) -> None:
+def _notify_unmuted(session: Session, notifier: Notifier, silences: Silences) -> None:
     """Add notifications about the alerts that are still firing after the end of their silence."""
-    alerts = alerts_to_unmute(session, silences, now)
+    alerts = alerts_to_unmute(session, silences)
     time_zones = zones(session, {(each.organization_id, each.location_id) for each in alerts})
     for alert in alerts:
         alert.is_muted = False

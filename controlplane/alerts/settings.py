@@ -1,8 +1,7 @@
 """Reads the stored rules and silences of organizations."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -33,48 +32,31 @@ def rule_of(row: AlertRule) -> Rule:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """A period without notifications about matching alerts. An empty matcher matches all."""
-
-    since: datetime
-    until: datetime
-    location_id: str = ""
-    instance: str = ""
-    rule: str = ""
-
-    def matches(self, location_id: str, instance: str, rule: str, now: datetime) -> bool:
-        return (
-            self.since <= now < self.until
-            and self.location_id in {"", location_id}
-            and self.instance in {"", instance}
-            and self.rule in {"", rule}
-        )
-
-
-Silences = dict[str, list[Silence]]
-"""Silences by organization id."""
+Silences = Mapping[str, Collection[AlertSilence]]
+"""The active silences by organization id."""
 
 
 def read_silences(session: Session, now: datetime) -> Silences:
     """Return the silences that are active now."""
-    results: defaultdict[str, list[Silence]] = defaultdict(list)
+    results: defaultdict[str, list[AlertSilence]] = defaultdict(list)
     active = (AlertSilence.since <= now) & (AlertSilence.until > now)
     for row in session.scalars(select(AlertSilence).where(active)):
-        silence = Silence(row.since, row.until, row.location_id, row.instance, row.rule)
-        results[row.organization_id].append(silence)
+        results[row.organization_id].append(row)
     return results
 
 
-def is_silenced(alert: Alert, silences: Silences, now: datetime) -> bool:
-    candidates: Collection[Silence] = silences.get(alert.organization_id, ())
+def is_silenced(alert: Alert, silences: Silences) -> bool:
+    """Return whether an active silence matches the alert. An empty matcher matches all."""
     return any(
-        each.matches(alert.location_id, alert.instance, alert.condition, now) for each in candidates
+        each.location_id in {"", alert.location_id}
+        and each.instance in {"", alert.instance}
+        and each.rule in {"", alert.condition}
+        for each in silences.get(alert.organization_id, ())
     )
 
 
-def alerts_to_unmute(session: Session, silences: Silences, now: datetime) -> Sequence[Alert]:
+def alerts_to_unmute(session: Session, silences: Silences) -> Sequence[Alert]:
     """Return the firing alerts that are marked as muted and that no active silence matches."""
     muted = select(Alert).where(Alert.is_muted, Alert.resolved_at.is_(None))
     rows = session.scalars(muted.order_by(Alert.position))
-    return [row for row in rows if not is_silenced(row, silences, now)]
+    return [row for row in rows if not is_silenced(row, silences)]
