@@ -14,25 +14,13 @@ from controlplane.alerts.operations import messages
 from controlplane.operation.audit_entries import Event, Subject, actor_of
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import not_found
-from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.paging import Order, listing_of, page
 from controlplane.operation.records import record_of
 from controlplane.storage.monitoring_tables import Alert, AlertRoute, Notification, NotifiedAlert
 from controlplane.storage.tables import Device
 
-PREFIX: Final = "/console/api/alerts"
 TEXTS_MAX: Final = 20
 """Maximum number of alerts that an entry of the delivery log names."""
-
-
-def alert_operations() -> tuple[Procedure, ...]:
-    return (
-        procedure(PREFIX, alerts),
-        procedure(
-            f"{PREFIX}/acknowledge", acknowledge, writes=True, refusals=("foreign_location",)
-        ),
-        procedure(f"{PREFIX}/deliveries", deliveries, requires_session=True),
-    )
 
 
 def alerts(context: RequestContext, body: messages.AlertsRequest) -> messages.AlertsReply:

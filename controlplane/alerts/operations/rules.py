@@ -1,7 +1,6 @@
 """Operations for the alert rules of an organization and its locations."""
 
 from datetime import timedelta
-from functools import partial
 from typing import Final
 
 from sqlalchemy import select
@@ -9,7 +8,6 @@ from sqlalchemy import select
 from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.names import require_known
 from controlplane.alerts.operations import messages
-from controlplane.alerts.operations.alerts import PREFIX as ALERTS
 from controlplane.alerts.rule import DEFAULT_RULES, Rule, check_argument, name_of
 from controlplane.alerts.settings import rule_of
 from controlplane.operation.audit_entries import Event, Subject
@@ -22,21 +20,10 @@ from controlplane.operation.errors import (
     not_found,
     read_only_key,
 )
-from controlplane.operation.operation import Procedure, procedure
 from controlplane.storage.monitoring_tables import AlertRule
 
-PREFIX: Final = f"{ALERTS}/rules"
 RULES_MAX: Final = 500
 """Maximum number of rules that an organization can set."""
-
-
-def rule_operations() -> tuple[Procedure, ...]:
-    writing = partial(procedure, writes=True, requires_session=True)
-    return (
-        procedure(PREFIX, rules),
-        writing(f"{PREFIX}/set", set_rule),
-        writing(f"{PREFIX}/remove", remove_rule),
-    )
 
 
 def rules(context: RequestContext, _body: EmptyRequest) -> messages.RulesReply:

@@ -2,8 +2,6 @@
 
 import uuid
 from datetime import datetime
-from functools import partial
-from typing import Final
 from uuid import UUID
 
 from sqlalchemy import or_, select
@@ -11,7 +9,6 @@ from sqlalchemy import or_, select
 from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.names import require_known
 from controlplane.alerts.operations import messages
-from controlplane.alerts.operations.alerts import PREFIX as ALERTS
 from controlplane.devices.locations.locations import parse_time, zones
 from controlplane.devices.locations.status import describe_period
 from controlplane.operation.audit_entries import Event, Subject, actor_of
@@ -22,20 +19,8 @@ from controlplane.operation.errors import (
     manager_required,
     not_found,
 )
-from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.records import record_of
 from controlplane.storage.monitoring_tables import AlertSilence
-
-PREFIX: Final = f"{ALERTS}/silences"
-
-
-def silence_operations() -> tuple[Procedure, ...]:
-    writing = partial(procedure, writes=True, refusals=("foreign_location", "manager_required"))
-    return (
-        procedure(PREFIX, silences),
-        writing(f"{PREFIX}/add", add_silence),
-        writing(f"{PREFIX}/end", end_silence),
-    )
 
 
 def silences(context: RequestContext, _body: EmptyRequest) -> messages.SilencesReply:
