@@ -23,15 +23,7 @@ from controlplane.storage.tables import Binding
 def create_request(context: RequestContext, body: CreateRequestRequest) -> CreateRequestReply:
     """Request a report from a device. The request is queued until the device acknowledges it."""
     device = context.device(body.instance_id, lock=True)
-    request = add_request(
-        context.session,
-        device,
-        body.kind,
-        request_id=uuid.uuid4(),
-        requested_by=context.caller.user_id,
-        now=context.now,
-        settings=context.settings,
-    )
+    request = add_request(context, device, body.kind, uuid.uuid4())
     context.note(Event("request.create", device_subject(device), body.kind))
     context.keys_to_notify.add(device.key_id)
     return record_of(CreateRequestReply, request, version=PROTOCOL_VERSION, request_id=request.id)

@@ -1,6 +1,5 @@
 """Creates requests for devices. The limits are the same for all callers."""
 
-from datetime import datetime
 from typing import Final, get_args
 from uuid import UUID
 
@@ -10,8 +9,8 @@ from sqlalchemy.orm import Session
 from agent.wire.vocabulary import Kind
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.expiry import expire_due
+from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict
-from controlplane.settings import Settings
 from controlplane.storage.tables import Device, Request
 
 KINDS: Final = frozenset(get_args(Kind))
@@ -19,37 +18,28 @@ KINDS: Final = frozenset(get_args(Kind))
 names for its capabilities. Therefore every kind can be requested from it."""
 
 
-def add_request(
-    session: Session,
-    device: Device,
-    kind: Kind,
-    *,
-    request_id: UUID,
-    requested_by: str,
-    now: datetime,
-    settings: Settings,
-) -> Request:
-    """Add a request for a device. Raises a refusal if the device cannot get the request.
+def add_request(context: RequestContext, device: Device, kind: Kind, request_id: UUID) -> Request:
+    """Add the caller's request for a device. Raises a refusal if the device cannot get the request.
 
     The row of the device must be locked.
     """
     refuse_impossible_request(device, kind)
-    expire_due(session, now, device.instance_id)
-    _refuse_too_many(session, device, settings.open_requests_max)
+    expire_due(context.session, context.now, device.instance_id)
+    _refuse_too_many(context.session, device, context.settings.open_requests_max)
     request = Request(
         id=request_id,
         instance_id=device.instance_id,
         binding_id=device.binding_id,
         organization_id=device.organization_id,
         location_id=device.location_id,
-        requested_by_id=requested_by,
+        requested_by_id=context.caller.user_id,
         kind=kind,
         status=lifecycle.INITIAL,
-        expires_at=now + settings.request_ttl,
-        created_at=now,
-        updated_at=now,
+        expires_at=context.now + context.settings.request_ttl,
+        created_at=context.now,
+        updated_at=context.now,
     )
-    session.add(request)
+    context.session.add(request)
     return request
 
 
