@@ -1,21 +1,35 @@
 """Creates requests for devices. The limits are the same for all callers."""
 
+import uuid
 from typing import Final, get_args
 from uuid import UUID
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from agent.wire.operator_operations import CreateRequestReply, CreateRequestRequest
 from agent.wire.vocabulary import Kind
+from controlplane.devices.records import PROTOCOL_VERSION
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.expiry import expire_due
+from controlplane.operation.audit_entries import Event, device_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict
+from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Request
 
 KINDS: Final = frozenset(get_args(Kind))
 """The kinds of reports. A device that declares none of them as a capability might use different
 names for its capabilities. Therefore every kind can be requested from it."""
+
+
+def create_request(context: RequestContext, body: CreateRequestRequest) -> CreateRequestReply:
+    """Request a report from a device. The request is queued until the device acknowledges it."""
+    device = context.device(body.instance_id, lock=True)
+    request = add_request(context, device, body.kind, uuid.uuid4())
+    context.note(Event("request.create", device_subject(device), body.kind))
+    context.keys_to_notify.add(device.key_id)
+    return record_of(CreateRequestReply, request, version=PROTOCOL_VERSION, request_id=request.id)
 
 
 def add_request(context: RequestContext, device: Device, kind: Kind, request_id: UUID) -> Request:
