@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 
 from agent.wire.vocabulary import Kind
-from controlplane.devices.requests.creation import refuse_impossible_request
+from controlplane.devices.requests.requests import refuse_impossible_request
 from controlplane.operation.audit_entries import Event, Subject, device_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (

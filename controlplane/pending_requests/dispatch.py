@@ -22,8 +22,7 @@ from sqlalchemy import Select, and_, exists, or_, select
 from sqlalchemy.orm import Session
 
 from controlplane.devices.requests import lifecycle
-from controlplane.devices.requests.creation import add_request
-from controlplane.devices.requests.expiry import is_open
+from controlplane.devices.requests.requests import add_request, is_open
 from controlplane.operation.audit_entries import Credential, Event, actor_of, device_subject, note
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal

@@ -29,7 +29,7 @@ from controlplane.devices.overview.report_contents import (
     forget_printers_and_findings,
 )
 from controlplane.devices.priority import Priority, priority_of
-from controlplane.devices.requests.expiry import expire_binding
+from controlplane.devices.requests.requests import expire_binding
 from controlplane.operation.audit_entries import Event, device_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (

@@ -9,7 +9,7 @@ from typing import Final
 from agent.wire import device_operations as device
 from agent.wire import routes
 from controlplane.devices import reading
-from controlplane.devices.requests import creation, delivery
+from controlplane.devices.requests import requests
 from controlplane.operation.operation import Area, Operation, procedure
 from controlplane.remote_control import enrollment, submission
 
@@ -67,7 +67,7 @@ REMOTE_CONTROL: Final = Area(
         HEARTBEAT,
         procedure(
             routes.ACKNOWLEDGE,
-            delivery.acknowledge,
+            requests.acknowledge,
             writes=True,
             refusals=_BINDING | {"request_not_found", "request_finished", "request_expired"},
         ),
@@ -84,7 +84,7 @@ REMOTE_CONTROL: Final = Area(
         ON_COMMANDS,
         procedure(
             routes.CREATE_REQUEST,
-            creation.create_request,
+            requests.create_request,
             writes=True,
             refusals=_DEVICE | {"device_revoked", "kind_unsupported", "too_many_open_requests"},
         ),

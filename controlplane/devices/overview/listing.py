@@ -29,7 +29,7 @@ from controlplane.devices.overview.records import (
 from controlplane.devices.overview.searching import matches_device_or_reports, words_of
 from controlplane.devices.priority import ONLINE, Priority, has_health, health_of
 from controlplane.devices.records import device_records
-from controlplane.devices.requests.expiry import is_open
+from controlplane.devices.requests.requests import is_open
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey
 from controlplane.operation.records import record_of

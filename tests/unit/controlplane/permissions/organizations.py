@@ -18,7 +18,7 @@ from agent.wire.device_operations import EnrollRequest
 from agent.wire.operator_operations import CreateRequestRequest
 from agent.wire.payloads.history import History, Incident
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_key
-from controlplane.devices.requests.creation import create_request
+from controlplane.devices.requests.requests import create_request
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.pending_requests.creation import create

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from agent.wire.operator_operations import CreateRequestReply, CreateRequestRequest
 from controlplane.accounts.keys import key_store
-from controlplane.devices.requests.creation import create_request
+from controlplane.devices.requests.requests import create_request
 from controlplane.operation.context import RequestContext
 from controlplane.settings import Settings
 from controlplane.web.background import background
