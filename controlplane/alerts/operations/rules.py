@@ -8,7 +8,7 @@ from sqlalchemy import select
 from controlplane.accounts.messages import EmptyRequest
 from controlplane.alerts.operations import messages
 from controlplane.alerts.rule import DEFAULT_RULES, Rule, check_argument, name_of
-from controlplane.alerts.settings import rule_of
+from controlplane.alerts.store import rule_of
 from controlplane.devices.locations.operations import require_all_locations, require_location
 from controlplane.operation.audit_entries import Event, Subject
 from controlplane.operation.context import RequestContext
