@@ -20,8 +20,7 @@ from controlplane.accounts.profile import profile_operations
 from controlplane.accounts.second_factor.operations import second_factor_operations
 from controlplane.alerts.operations.registry import ALERT_OPERATIONS
 from controlplane.analytics.venue_list import venue_list
-from controlplane.devices.findings.counts import findings
-from controlplane.devices.findings.listing import finding_devices
+from controlplane.devices.findings.listing import finding_devices, findings
 from controlplane.devices.findings.printers import worst_printers
 from controlplane.devices.incidents.listing import incidents
 from controlplane.devices.locations.operations import location_operations

@@ -21,8 +21,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from controlplane.devices.findings.counting import day_of
-from controlplane.devices.findings.counts import findings
-from controlplane.devices.findings.listing import finding_devices
+from controlplane.devices.findings.listing import finding_devices, findings
 from controlplane.devices.findings.printers import worst_printers
 from controlplane.devices.findings.records import (
     FindingDevicesRequest,

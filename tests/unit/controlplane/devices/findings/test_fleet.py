@@ -10,8 +10,7 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from controlplane.devices.findings.counts import findings
-from controlplane.devices.findings.listing import finding_devices
+from controlplane.devices.findings.listing import finding_devices, findings
 from controlplane.devices.findings.records import (
     FindingDevicesRequest,
     FindingEntry,
