@@ -19,14 +19,15 @@ from controlplane.cli.main import main
 from controlplane.merchant.rebuild import rebuild
 from controlplane.sandbox.catalog import ROWS_MAX, Catalog, load_catalog, make_catalog
 from controlplane.sandbox.contents import CONTENTS, delete_merchant
-from controlplane.sandbox.continuing import (
+from controlplane.sandbox.loading import (
     NoSandboxError,
+    OccupiedError,
     continue_sales,
     last_sale_at,
+    load,
     stored_generator,
     stored_plan,
 )
-from controlplane.sandbox.loading import OccupiedError, load
 from controlplane.sandbox.ndjson import FormatError, export, load_lines
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.storage.database import Database
