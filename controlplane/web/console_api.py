@@ -25,8 +25,7 @@ from controlplane.devices.findings.printers import worst_printers
 from controlplane.devices.incidents.listing import incidents
 from controlplane.devices.locations.operations import location_operations
 from controlplane.devices.overview.console_feeds import ConsoleStream
-from controlplane.devices.overview.device import device
-from controlplane.devices.overview.listing import healths, overview
+from controlplane.devices.overview.listing import device, healths, overview
 from controlplane.devices.overview.printers import printers
 from controlplane.devices.overview.records import ChangesRequest
 from controlplane.devices.overview.start_page import reports, summary
