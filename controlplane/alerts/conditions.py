@@ -142,9 +142,8 @@ def name_of_subject(session: Session, alert: Alert) -> str:
 
 def _detail(session: Session, device: Device, rule: Rule) -> str:
     if rule.condition == "broken":
-        newest_reports = (device.network_report, device.application_report)
         query = select(Report.headline).where(
-            Report.position.in_([each for each in newest_reports if each]), Report.severity == "bad"
+            Report.position.in_(device.newest_reports), Report.severity == "bad"
         )
     elif rule.condition == "finding":
         query = select(DeviceFinding.sentence).where(

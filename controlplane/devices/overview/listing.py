@@ -213,11 +213,7 @@ def rows_of(
             state=_state_of(device, status),
             maintenance_until=status.until,
             severity=device.severity,
-            reports=tuple(
-                lines[each]
-                for each in (device.network_report, device.application_report)
-                if each in lines
-            ),
+            reports=tuple(lines[each] for each in device.newest_reports if each in lines),
             requests=tuple(requests[device.binding_id]),
             pending_requests=tuple(pending[device.organization_id, device.instance_id]),
         )
@@ -268,18 +264,13 @@ def _state_of(device: Device, status: DeviceStatus) -> records.RowState:
     return status.state
 
 
-def _newest_lines(
-    session: Session, devices: Sequence[Device]
-) -> dict[int | None, records.ReportLine]:
+def _newest_lines(session: Session, devices: Sequence[Device]) -> dict[int, records.ReportLine]:
     """Return the newest reports of each device, by the row key of the report (``Report.position``).
 
     Reports from an earlier location of the device are left out.
     """
     locations = {
-        position: device.location_id
-        for device in devices
-        for position in (device.network_report, device.application_report)
-        if position
+        position: device.location_id for device in devices for position in device.newest_reports
     }
     query = select(Report).where(Report.position.in_(locations)).options(LINE)
     return {
