@@ -19,7 +19,7 @@ from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.names import require_known
 from controlplane.accounts.users import require_email
 from controlplane.alerts.messages import json_time
-from controlplane.alerts.notifications import Route, add_alert, split_groups
+from controlplane.alerts.notifications import is_grouped, new_notification, split_groups
 from controlplane.alerts.operations import messages
 from controlplane.operation.audit_entries import Event, Operation, Subject
 from controlplane.operation.context import RequestContext
@@ -64,7 +64,7 @@ def set_route(context: RequestContext, body: messages.RouteRequest) -> messages.
         raise invalid_field("digest", "must be false: only e-mail routes can send a digest")
     if body.group_minutes and body.kind == "pagerduty":
         raise invalid_field("groupMinutes", "must be 0: PagerDuty groups alerts itself")
-    was_grouped = row.is_digest or bool(row.group_minutes)
+    was_grouped = is_grouped(row)
     row.name, row.kind, row.is_digest = body.name, body.kind, body.digest
     row.severities, row.locations = list(body.severities), list(body.locations)
     row.group_minutes, row.is_enabled = body.group_minutes, body.enabled
@@ -112,14 +112,20 @@ def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messag
         "detail": "",
         "url": None if origin is None else f"{origin}/#/alerts",
     }
-    notified = NotifiedAlert(alert_id=alert_id, is_resolved=False, body=json.dumps(content))
-    route = Route(row.id)  # no group interval, so that the test is sent now
-    add_alert(
-        context.session, context.organization_id, route, f"test {alert_id}", notified,
-        now=context.now,
-    )  # fmt: skip
+    # The test has a notification of its own, even if the route groups alerts, so it is sent now.
+    notification = new_notification(
+        context.organization_id, row.id, f"test {alert_id}", context.now, context.now
+    )
+    notified_alert = NotifiedAlert(
+        notification=notification.id,
+        route=row.id,
+        alert_id=alert_id,
+        is_resolved=False,
+        body=json.dumps(content),
+    )
+    context.session.add_all((notification, notified_alert))
     _note(context, "alert_route.test", row)
-    return messages.RouteTestReply(notification_id=notified.notification)
+    return messages.RouteTestReply(notification_id=notification.id)
 
 
 def alert_webhook(context: RequestContext, _body: EmptyRequest) -> messages.AlertWebhookReply:
