@@ -1,16 +1,19 @@
-"""Selects the devices for which the conditions of stored rules are active.
+"""Selects the devices for which the conditions of stored rules are active, and describes alerts.
 
 For the conditions ``offline``, ``broken`` and ``site_outage``, see `controlplane.alerts.facts`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 from sqlalchemy import Select, exists, select
 from sqlalchemy.orm import Session
 
 from controlplane.alerts.rule import Condition, Rule, parse_version
+from controlplane.alerts.rules import Transition
+from controlplane.storage.monitoring_tables import Alert
 from controlplane.storage.report_tables import DeviceFinding, DeviceIncident
 from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Report
@@ -45,25 +48,17 @@ def active_devices(
 def _with_finding(
     session: Session, organization_id: str, rule: Rule, _now: datetime
 ) -> Iterable[int]:
-    query = select(DeviceFinding.device).where(
-        DeviceFinding.organization_id == organization_id, DeviceFinding.rule == rule.argument
-    )
-    if rule.location_id:
-        query = query.where(DeviceFinding.location_id == rule.location_id)
-    return session.scalars(query)
+    query = _in_scope(select(DeviceFinding.device), DeviceFinding, organization_id, rule)
+    return session.scalars(query.where(DeviceFinding.rule == rule.argument))
 
 
 def _with_incident(
     session: Session, organization_id: str, rule: Rule, _now: datetime
 ) -> Iterable[int]:
-    query = select(DeviceIncident.device).where(
-        DeviceIncident.organization_id == organization_id,
-        DeviceIncident.cause == rule.argument,
-        DeviceIncident.ended_s.is_(None),
+    query = _in_scope(select(DeviceIncident.device), DeviceIncident, organization_id, rule)
+    return session.scalars(
+        query.where(DeviceIncident.cause == rule.argument, DeviceIncident.ended_s.is_(None))
     )
-    if rule.location_id:
-        query = query.where(DeviceIncident.location_id == rule.location_id)
-    return session.scalars(query)
 
 
 def _with_older_version(
@@ -92,10 +87,14 @@ def _without_report(
 
 def _select_bound(organization_id: str, rule: Rule) -> Select[int]:
     """Return the query for the devices in the scope of a rule, without revoked devices."""
-    query = select(Device.position).where(
-        Device.organization_id == organization_id, Device.revoked_at.is_(None)
-    )
-    return query.where(Device.location_id == rule.location_id) if rule.location_id else query
+    query = _in_scope(select(Device.position), Device, organization_id, rule)
+    return query.where(Device.revoked_at.is_(None))
+
+
+def _in_scope(query: Select[int], table: Any, organization_id: str, rule: Rule) -> Select[int]:
+    """Add the conditions for rows of ``table`` in the scope of a rule."""
+    query = query.where(table.organization_id == organization_id)
+    return query.where(table.location_id == rule.location_id) if rule.location_id else query
 
 
 READERS: Final[Mapping[Condition, Reader]] = {
@@ -104,3 +103,56 @@ READERS: Final[Mapping[Condition, Reader]] = {
     "version_older_than": _with_older_version,
     "no_report_for": _without_report,
 }
+
+
+def describe(
+    session: Session,
+    transition: Transition,
+    rule: Rule | None,
+    devices: Iterable[Device],
+    offline_count: int,
+) -> tuple[str, str]:
+    """Return the name of the alert's device and the details of the alert.
+
+    The name is empty for an alert of the location itself.
+
+    Args:
+        rule: None if the rule is no longer enabled.
+        offline_count: number of offline devices of the location.
+    """
+    instance_id = transition.key.instance_id
+    if instance_id is None:
+        return "", "" if transition.is_flapping else f"{offline_count} devices are offline"
+    device = next((each for each in devices if each.instance_id == instance_id), None)
+    if device is None:
+        return str(instance_id), ""
+    detail = "" if transition.is_resolved or rule is None else _detail(session, device, rule)
+    return device.legacy_install_id, detail
+
+
+def name_of_subject(session: Session, alert: Alert) -> str:
+    """Return the name of the alert's device, or the id of its location."""
+    if not alert.instance:
+        return alert.location_id
+    query = select(Device.legacy_install_id).where(
+        Device.organization_id == alert.organization_id, Device.instance_id == UUID(alert.instance)
+    )
+    return session.scalars(query).first() or alert.instance
+
+
+def _detail(session: Session, device: Device, rule: Rule) -> str:
+    if rule.condition == "broken":
+        query = select(Report.headline).where(
+            Report.position.in_(device.newest_reports), Report.severity == "bad"
+        )
+    elif rule.condition == "finding":
+        query = select(DeviceFinding.sentence).where(
+            DeviceFinding.device == device.position, DeviceFinding.rule == rule.argument
+        )
+    elif rule.condition == "version_older_than":
+        return f"version {device.app_version}, older than {rule.argument}"
+    elif rule.condition == "no_report_for":
+        return f"no report for {rule.argument} h"
+    else:
+        return ""
+    return session.scalars(query).first() or ""

@@ -10,19 +10,11 @@ from sqlalchemy import ColumnElement, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from controlplane.alerts import store
-from controlplane.alerts.conditions import ActiveDevices, active_devices
-from controlplane.alerts.descriptions import describe, name_of_subject
+from controlplane.alerts.conditions import ActiveDevices, active_devices, describe, name_of_subject
 from controlplane.alerts.facts import BoundDevice, Monitoring, facts_of
 from controlplane.alerts.notifications import Notifier
 from controlplane.alerts.rule import Rule, rules_at
 from controlplane.alerts.rules import Rules, evaluate
-from controlplane.alerts.settings import (
-    Silences,
-    alerts_to_unmute,
-    is_silenced,
-    read_rules,
-    read_silences,
-)
 from controlplane.devices.liveness import record_service_outage, update_liveness
 from controlplane.devices.locations.locations import LocationKey, Schedules, schedules, zones
 from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
@@ -95,7 +87,7 @@ def _evaluate_locations(
     *,
     can_detect_offline: bool,
 ) -> None:
-    states, stored_rules = store.read_states(session), read_rules(session)
+    states, stored_rules = store.read_states(session), store.read_rules(session)
     active = active_devices(session, stored_rules, now)
     in_maintenance = {
         each for schedule in location_schedules.values() for each in schedule.in_maintenance(now)
@@ -103,7 +95,7 @@ def _evaluate_locations(
     devices = _devices(session, states, in_maintenance, set().union(*active.values()))
     location_keys = sorted(states.keys() | devices.keys())
     counts = _counts(session, location_keys)
-    time_zones, silences = zones(session, location_keys), read_silences(session, now)
+    time_zones, silences = zones(session, location_keys), store.read_silences(session, now)
     notifier = Notifier(session, settings, now)
     for location_key in location_keys:
         organization_id, location_id = location_key
@@ -136,14 +128,14 @@ def _evaluate_locations(
                 session, location_key, transition, rule=rule, detail=detail, now=now
             )
             if not transition.is_resolved:
-                alert.is_muted = is_silenced(alert, silences, now)
+                alert.is_muted = store.is_silenced(alert, silences)
             notifier.notify(
                 alert,
                 name or location_id,
                 time_zones.get(location_key),
                 is_resolved=transition.is_resolved,
             )
-    _notify_unmuted(session, notifier, silences, now)
+    _notify_unmuted(session, notifier, silences)
 
 
 def _active_at(
@@ -157,11 +149,9 @@ def _active_at(
     }
 
 
-def _notify_unmuted(
-    session: Session, notifier: Notifier, silences: Silences, now: datetime
-) -> None:
+def _notify_unmuted(session: Session, notifier: Notifier, silences: store.Silences) -> None:
     """Add notifications about the alerts that are still firing after the end of their silence."""
-    alerts = alerts_to_unmute(session, silences, now)
+    alerts = store.alerts_to_unmute(session, silences)
     time_zones = zones(session, {(each.organization_id, each.location_id) for each in alerts})
     for alert in alerts:
         alert.is_muted = False

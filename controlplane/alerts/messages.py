@@ -38,15 +38,13 @@ RESOLVED: Final = {
     ("incident", False): "no longer has the incident: {title}",
     ("version_older_than", False): "no longer runs an old version",
     ("no_report_for", False): "sends reports again",
-    ("offline", True): "has been stable for an hour",
     ("broken", True): "no longer reports a fault repeatedly",
-    ("site_outage", True): "has been stable for an hour",
-    ("finding", True): "has been stable for an hour",
-    ("incident", True): "has been stable for an hour",
-    ("version_older_than", True): "has been stable for an hour",
-    ("no_report_for", True): "has been stable for an hour",
 }
-"""The predicate of the sentence about an alert that resolves, with the keys of `FIRING`."""
+"""The predicate of the sentence about an alert that resolves, with the keys of `FIRING`.
+
+`STABLE` is the predicate of the keys that are missing.
+"""
+STABLE: Final = "has been stable for an hour"
 
 
 def body_of(
@@ -99,7 +97,7 @@ def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> 
         problem = FIRING[kind].format(**values)
         return f"{subject} {problem} since {_local_time(alert.started_at, zone)}{detail}"
     duration = format_seconds(max(0, int((alert.ended_at - alert.started_at).total_seconds())))
-    return f"{subject} {RESOLVED[kind].format(**values)}, after {duration}"
+    return f"{subject} {RESOLVED.get(kind, STABLE).format(**values)}, after {duration}"
 
 
 def _title(argument: str) -> str:

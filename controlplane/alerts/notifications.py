@@ -9,7 +9,6 @@ alerts that waited.
 import json
 import uuid
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -29,47 +28,6 @@ GROUP_MAX: Final = 100
 several notifications, which are sent at the same time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A receiver of notifications, with its matchers. An empty matcher matches all.
-
-    With ``is_digest``, all alerts are collected for one notification a day.
-    """
-
-    id: str = OPERATOR_ROUTE
-    severities: frozenset[str] = frozenset()
-    locations: frozenset[str] = frozenset()
-    group_interval: timedelta = timedelta(0)
-    is_digest: bool = False
-
-    def matches(self, alert: Alert) -> bool:
-        return (not self.severities or alert.severity in self.severities) and (
-            not self.locations or alert.location_id in self.locations
-        )
-
-    def group_key(self, alert: Alert) -> str:
-        """Return the key of the group of an alert.
-
-        Without a group interval, each alert is a group of its own.
-        """
-        if self.is_digest:
-            return "digest"
-        if not self.group_interval:
-            return str(alert.id)
-        return f"{alert.location_id} {alert.condition}"
-
-    def schedule(self, previous: datetime | None, now: datetime) -> datetime:
-        """Return when to send a new notification of a group.
-
-        Args:
-            previous: the time for which the previous notification of the group was scheduled.
-        """
-        if self.is_digest:
-            digest_at = now.replace(hour=DIGEST_HOUR, minute=0, second=0, microsecond=0)
-            return digest_at if digest_at > now else digest_at + timedelta(days=1)
-        return now if previous is None else max(now, previous + self.group_interval)
-
-
 class Notifier:
     """Adds notifications. It reads the routes of an organization once."""
 
@@ -77,7 +35,7 @@ class Notifier:
         self._session = session
         self._settings = settings
         self._now = now
-        self._routes: dict[str, list[Route]] = {}
+        self._routes: dict[str, list[AlertRoute]] = {}
 
     def notify(self, alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> None:
         """Add the notifications about an alert.
@@ -89,10 +47,10 @@ class Notifier:
         body = body_of(alert, name, zone, self._settings.origin, is_resolved=is_resolved)
         for route in self._routes_for(alert, is_resolved=is_resolved):
             row = NotifiedAlert(alert_id=alert.id, is_resolved=is_resolved, body=json.dumps(body))
-            key = route.group_key(alert)
+            key = _group_key(route, alert)
             add_alert(self._session, alert.organization_id, route, key, row, now=self._now)
 
-    def _routes_for(self, alert: Alert, *, is_resolved: bool) -> Iterable[Route]:
+    def _routes_for(self, alert: Alert, *, is_resolved: bool) -> Iterable[AlertRoute]:
         """Return the routes for an alert.
 
         A route that was notified when the alert fired is also notified when the alert resolves.
@@ -104,34 +62,67 @@ class Notifier:
             query = select(NotifiedAlert.route).where(NotifiedAlert.alert_id == alert.id)
             notified = set(self._session.scalars(query))
         routes = self._routes_of(alert.organization_id)
-        return [each for each in routes if each.matches(alert) or each.id in notified]
+        return [each for each in routes if _matches(each, alert) or each.id in notified]
 
-    def _routes_of(self, organization_id: str) -> list[Route]:
+    def _routes_of(self, organization_id: str) -> list[AlertRoute]:
         if organization_id not in self._routes:
             query = select(AlertRoute).where(
                 AlertRoute.organization_id == organization_id, AlertRoute.is_enabled
             )
-            routes = [route_of(row) for row in self._session.scalars(query.order_by(AlertRoute.id))]
+            routes = list(self._session.scalars(query.order_by(AlertRoute.id)))
             if not routes and self._settings.notify_url is not None:
-                routes = [Route()]
+                routes = [_operator_route()]
             self._routes[organization_id] = routes
         return self._routes[organization_id]
 
 
-def route_of(row: AlertRoute) -> Route:
-    return Route(
-        row.id,
-        frozenset(row.severities),
-        frozenset(row.locations),
-        timedelta(minutes=row.group_minutes),
-        row.is_digest,
+def _operator_route() -> AlertRoute:
+    """Return the route to the operator's webhook. It is not stored, and matches all alerts."""
+    return AlertRoute(
+        id=OPERATOR_ROUTE, severities=[], locations=[], group_minutes=0, is_digest=False
     )
+
+
+def _matches(route: AlertRoute, alert: Alert) -> bool:
+    """Return whether the matchers of a route match an alert. An empty matcher matches all."""
+    return (not route.severities or alert.severity in route.severities) and (
+        not route.locations or alert.location_id in route.locations
+    )
+
+
+def is_grouped(route: AlertRoute) -> bool:
+    """Return whether several alerts can share a notification of the route."""
+    return route.is_digest or bool(route.group_minutes)
+
+
+def _group_key(route: AlertRoute, alert: Alert) -> str:
+    """Return the key of the group of an alert.
+
+    Without a group interval, each alert is a group of its own.
+    """
+    if route.is_digest:
+        return "digest"
+    return f"{alert.location_id} {alert.condition}" if route.group_minutes else str(alert.id)
+
+
+def _schedule(route: AlertRoute, previous: datetime | None, now: datetime) -> datetime:
+    """Return when to send a new notification of a group.
+
+    Args:
+        previous: the time for which the previous notification of the group was scheduled.
+    """
+    if route.is_digest:
+        digest_at = now.replace(hour=DIGEST_HOUR, minute=0, second=0, microsecond=0)
+        return digest_at if digest_at > now else digest_at + timedelta(days=1)
+    if previous is None:
+        return now
+    return max(now, previous + timedelta(minutes=route.group_minutes))
 
 
 def add_alert(
     session: Session,
     organization_id: str,
-    route: Route,
+    route: AlertRoute,
     group_key: str,
     notified_alert: NotifiedAlert,
     *,
@@ -155,11 +146,10 @@ def add_alert(
         .with_for_update()
         .execution_options(populate_existing=True)
     ).first()
-    is_grouped = route.is_digest or bool(route.group_interval)
-    if not (is_grouped and notification is not None and _has_space(session, notification)):
+    if notification is None or not (is_grouped(route) and _has_space(session, notification)):
         previous = None if notification is None else notification.scheduled_at
         notification = new_notification(
-            organization_id, route.id, group_key, route.schedule(previous, now), now
+            organization_id, route.id, group_key, _schedule(route, previous, now), now
         )
         session.add(notification)
     notified_alert.notification, notified_alert.route = notification.id, route.id

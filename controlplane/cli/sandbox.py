@@ -23,14 +23,15 @@ from controlplane.clock import system_clock
 from controlplane.merchant.rebuild import rebuild
 from controlplane.retail.credentials import clients
 from controlplane.sandbox.contents import delete_merchant
-from controlplane.sandbox.continuing import (
+from controlplane.sandbox.loading import (
+    LoadCounts,
     NoSandboxError,
+    OccupiedError,
     continue_sales,
     last_sale_at,
     stored_generator,
     stored_plan,
 )
-from controlplane.sandbox.loading import LoadCounts, OccupiedError
 from controlplane.sandbox.loading import load as load_plan
 from controlplane.sandbox.ndjson import FormatError, load_lines
 from controlplane.sandbox.ndjson import export as export_lines

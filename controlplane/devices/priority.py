@@ -12,13 +12,11 @@ from typing import Final, get_args
 from sqlalchemy import ColumnElement, and_, case, func, select, update
 from sqlalchemy.orm import Session
 
+from agent.presentation.severity import SEVERITY_ORDER
 from controlplane.devices.health import Health
 from controlplane.operation.context import RequestContext
 from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device, Report
-
-SEVERITIES: Final = ("bad", "warn", "good", "muted")
-"""The severities of reports, most severe first."""
 
 
 class Priority(IntEnum):
@@ -48,6 +46,8 @@ _BY_PRIORITY: Final[dict[int, Health]] = {
     Priority.REVOKED: "revoked",
 }
 _BY_SEVERITY: Final[dict[str, Health]] = {"bad": "broken", "warn": "warning"}
+_ONLINE_BY_SEVERITY: Final = {"bad": Priority.BROKEN, "warn": Priority.WARNING}
+"""The priority of a device that is online. With all other severities, it is `Priority.OK`."""
 
 
 def health_of(priority: int, severity: str | None) -> Health:
@@ -75,11 +75,11 @@ def has_health(health: Health) -> ColumnElement[bool]:
 
 def priority_of(severity: str | None) -> Priority:
     """Return the priority of a device that is online, by the severity of its newest reports."""
-    return {"bad": Priority.BROKEN, "warn": Priority.WARNING}.get(severity or "", Priority.OK)
+    return _ONLINE_BY_SEVERITY.get(severity or "", Priority.OK)
 
 
 def most_severe(*severities: str | None) -> str | None:
-    return min(filter(None, severities), key=SEVERITIES.index, default=None)
+    return min(filter(None, severities), key=SEVERITY_ORDER.index, default=None)
 
 
 def record_report(context: RequestContext, device: Device, report: Report) -> None:
@@ -96,10 +96,7 @@ def record_report(context: RequestContext, device: Device, report: Report) -> No
 
 def update_severity(session: Session, device: Device) -> None:
     """Set the severity of the device from its newest reports, and its priority if it is online."""
-    newest = (device.network_report, device.application_report)
-    query = select(Report.severity).where(
-        Report.position.in_([position for position in newest if position])
-    )
+    query = select(Report.severity).where(Report.position.in_(device.newest_reports))
     device.severity = most_severe(*session.scalars(query))
     if device.priority in ONLINE:
         device.priority = priority_of(device.severity)
@@ -111,10 +108,6 @@ def mark_online(session: Session, positions: Collection[int]) -> None:
     Args:
         positions: the row keys of the devices (`Device.position`).
     """
-    by_severity = case(
-        (Device.severity == "bad", Priority.BROKEN),
-        (Device.severity == "warn", Priority.WARNING),
-        else_=Priority.OK,
-    )
+    by_severity = case(_ONLINE_BY_SEVERITY, value=Device.severity, else_=Priority.OK)
     statement = update(Device).where(Device.position.in_(positions), Device.revoked_at.is_(None))
     change_rows(session, statement.values(priority=by_severity))

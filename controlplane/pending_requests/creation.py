@@ -4,12 +4,12 @@ import uuid
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind
-from controlplane.devices.requests.creation import refuse_impossible_request
+from controlplane.devices.requests.requests import refuse_impossible_request
 from controlplane.operation.audit_entries import Event, Subject, device_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (
@@ -42,12 +42,8 @@ def create(
         )
     devices = _devices(context, body)
     able_devices = [device for device in devices if _can_report(device, body.kind)]
-    existing = _existing_requests(context.session, able_devices, body.kind)
-    new_devices = [
-        device
-        for device in able_devices
-        if (device.organization_id, device.instance_id) not in existing
-    ]
+    existing = _existing_requests(context, able_devices, body.kind)
+    new_devices = [device for device in able_devices if device.instance_id not in existing]
     # For a location or for all devices, `_devices` returns at most ``pending_requests_max`` + 1
     # devices. If it returns more than ``pending_requests_max`` devices, the call is refused.
     has_too_many_devices = (
@@ -127,21 +123,18 @@ def _event(devices: Sequence[Device], body: records.CreatePendingRequest) -> Eve
 
 
 def _existing_requests(
-    session: Session, devices: Sequence[Device], kind: Kind
-) -> dict[object, PendingRequest]:
-    """Return the open pending requests of devices, by organization id and instance id.
-
-    All ``devices`` belong to one organization.
-    """
-    results: dict[object, PendingRequest] = {}
+    context: RequestContext, devices: Sequence[Device], kind: Kind
+) -> dict[UUID, PendingRequest]:
+    """Return the open pending requests of devices of the caller's organization, by instance id."""
+    results: dict[UUID, PendingRequest] = {}
     for step in in_steps(devices):
         query = select(PendingRequest).where(
-            PendingRequest.organization_id == step[0].organization_id,
+            PendingRequest.organization_id == context.organization_id,
             PendingRequest.instance_id.in_([device.instance_id for device in step]),
             PendingRequest.kind == kind,
             PendingRequest.state.in_(OPEN_PENDING),
         )
-        results |= {(row.organization_id, row.instance_id): row for row in session.scalars(query)}
+        results |= {row.instance_id: row for row in context.session.scalars(query)}
     return results
 
 

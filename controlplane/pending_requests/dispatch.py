@@ -22,10 +22,9 @@ from sqlalchemy import Select, and_, exists, or_, select
 from sqlalchemy.orm import Session
 
 from controlplane.devices.requests import lifecycle
-from controlplane.devices.requests.creation import add_request
-from controlplane.devices.requests.expiry import is_open
+from controlplane.devices.requests.requests import add_request, is_open
 from controlplane.operation.audit_entries import Credential, Event, actor_of, device_subject, note
-from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal
 from controlplane.operation.permissions import caller_of_requester
 from controlplane.settings import Settings
@@ -50,16 +49,6 @@ class DispatchResult:
     changed: dict[str, set[int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Dispatch:
-    """One transaction of `dispatch_due`, and the result to which its changes are added."""
-
-    session: Session
-    now: datetime
-    settings: Settings
-    result: DispatchResult
-
-
 def has_due(session: Session, now: datetime, settings: Settings) -> bool:
     """Return whether any pending request is due for `dispatch_due`.
 
@@ -76,13 +65,14 @@ def dispatch_due(session: Session, now: datetime, settings: Settings) -> Dispatc
         .limit(DISPATCHED_AT_ONCE)
     )
     result = DispatchResult()
-    dispatch = Dispatch(session, now, settings, result)
     for pending, position in session.execute(
         query.with_for_update(of=PendingRequest, skip_locked=True)
     ).all():
         device = session.get(Device, position, with_for_update=True)
         if device is not None:
-            _advance(dispatch, pending, device)
+            _advance(session, pending, device, now, settings)
+            if pending.state == "dispatched":
+                result.keys_to_notify.add(device.key_id)
             result.changed.setdefault(device.organization_id, set()).add(position)
         pending.updated_at = now
     return result
@@ -128,9 +118,10 @@ def _select_due(now: datetime, settings: Settings) -> Select[PendingRequest, int
     )
 
 
-def _advance(dispatch: Dispatch, pending: PendingRequest, device: Device) -> None:
+def _advance(
+    session: Session, pending: PendingRequest, device: Device, now: datetime, settings: Settings
+) -> None:
     """Move a pending request that is due to its next state."""
-    session, now = dispatch.session, dispatch.now
     if pending.state == "dispatched":
         _close(session, pending, now)
         return
@@ -147,7 +138,7 @@ def _advance(dispatch: Dispatch, pending: PendingRequest, device: Device) -> Non
     elif (request_id := _find_answering_id(session, pending, device)) is not None:
         pending.state, pending.request_id = "done", request_id
     else:
-        _dispatch(dispatch, pending, device, requester)
+        _dispatch(RequestContext(session, requester, now, settings), pending, device)
 
 
 def _close(session: Session, pending: PendingRequest, now: datetime) -> None:
@@ -176,32 +167,19 @@ def _find_answering_id(session: Session, pending: PendingRequest, device: Device
     return session.scalars(query.limit(1)).first()
 
 
-def _dispatch(
-    dispatch: Dispatch, pending: PendingRequest, device: Device, requester: Caller
-) -> None:
+def _dispatch(context: RequestContext, pending: PendingRequest, device: Device) -> None:
     request_id = uuid.uuid5(pending.id, str(pending.attempts))
     try:
-        add_request(
-            dispatch.session,
-            device,
-            pending.kind,
-            request_id=request_id,
-            requested_by=requester.user_id,
-            now=dispatch.now,
-            settings=dispatch.settings,
-        )
+        add_request(context, device, pending.kind, request_id)
     except Refusal:
         return  # too many requests are open: the next dispatch tries again
+    requester = actor_of(context.session, context.caller)
     note(
-        dispatch.session,
-        replace(
-            actor_of(dispatch.session, requester),
-            credential=Credential("pending_request", pending.id),
-        ),
+        context.session,
+        replace(requester, credential=Credential("pending_request", pending.id)),
         Event("request.create", device_subject(device), pending.kind),
         organization_id=device.organization_id,
-        now=dispatch.now,
+        now=context.now,
     )
     pending.state, pending.request_id = "dispatched", request_id
     pending.attempts += 1
-    dispatch.result.keys_to_notify.add(device.key_id)

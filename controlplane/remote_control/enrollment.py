@@ -1,4 +1,4 @@
-"""Enrollment: a device signs with its key and gets a binding.
+"""Enrollment: a device signs with its key and gets a binding. A revocation ends the binding.
 
 A binding is kept if the same instance enrolls again with the same device key at the same location.
 Otherwise (the device was revoked, moved, or has a new key) the old binding ends and a new one
@@ -20,12 +20,17 @@ from agent.wire.device_operations import (
     EnrollmentRecord,
     EnrollRequest,
 )
+from agent.wire.operator_operations import RevokeReply, RevokeRequest
 from agent.wire.text import AppVersion, Capability, LegacyInstallId, LocationId
 from controlplane.devices.findings.counting import count_again
 from controlplane.devices.liveness import end_offline_intervals
-from controlplane.devices.overview.report_contents import forget_contents
-from controlplane.devices.priority import priority_of
-from controlplane.devices.requests.expiry import expire_binding
+from controlplane.devices.overview.report_contents import (
+    forget_contents,
+    forget_printers_and_findings,
+)
+from controlplane.devices.priority import Priority, priority_of
+from controlplane.devices.requests.requests import expire_binding
+from controlplane.operation.audit_entries import Event, device_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (
     Refusal,
@@ -102,6 +107,21 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
     newest = query.order_by(Device.enrolled_at.desc(), Device.position.desc()).limit(1)
     device = context.session.scalars(newest).first()
     return None if device is None else record_of(EnrollmentRecord, device)
+
+
+def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
+    """End the binding of a device and its open requests. A repeated call changes nothing."""
+    device = context.device(body.instance_id, lock=True)
+    if device.revoked_at is None:
+        device.revoked_at = context.now
+        device.priority = Priority.REVOKED
+        context.is_reordered = True
+        _end_binding(context, device)
+        forget_printers_and_findings(context.session, device, context.now)
+        end_offline_intervals(context.session, (device.position,), context.now)
+        context.note(Event("device.revoke", device_subject(device)))
+        context.keys_to_notify.add(device.key_id)
+    return RevokeReply(revoked=True)
 
 
 def _repeated_reply(context: RequestContext, row: Challenge, signature: str) -> EnrollmentRecord:

@@ -9,9 +9,9 @@ from typing import Final
 from agent.wire import device_operations as device
 from agent.wire import routes
 from controlplane.devices import reading
-from controlplane.devices.requests import delivery
+from controlplane.devices.requests import requests
 from controlplane.operation.operation import Area, Operation, procedure
-from controlplane.remote_control import enrollment, operator, submission
+from controlplane.remote_control import enrollment, submission
 
 _BINDING: Final = frozenset({"binding_not_found", "binding_revoked", "foreign_location"})
 """Codes of the refusals of operations that use a binding."""
@@ -67,7 +67,7 @@ REMOTE_CONTROL: Final = Area(
         HEARTBEAT,
         procedure(
             routes.ACKNOWLEDGE,
-            delivery.acknowledge,
+            requests.acknowledge,
             writes=True,
             refusals=_BINDING | {"request_not_found", "request_finished", "request_expired"},
         ),
@@ -84,7 +84,7 @@ REMOTE_CONTROL: Final = Area(
         ON_COMMANDS,
         procedure(
             routes.CREATE_REQUEST,
-            operator.create_request,
+            requests.create_request,
             writes=True,
             refusals=_DEVICE | {"device_revoked", "kind_unsupported", "too_many_open_requests"},
         ),
@@ -95,6 +95,6 @@ REMOTE_CONTROL: Final = Area(
             reading.read_report,
             refusals={"report_not_found", "foreign_location"},
         ),
-        procedure(routes.REVOKE, operator.revoke, writes=True, refusals=_DEVICE),
+        procedure(routes.REVOKE, enrollment.revoke, writes=True, refusals=_DEVICE),
     ),
 )

@@ -8,7 +8,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from controlplane.operation.context import RequestContext
@@ -43,7 +43,10 @@ def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> N
     ):
         key = (report.organization_id, instance, day)
         add_to_sums(context.session, ReportVolume, [(*key, size)])
-        if limit and _volume(context.session, key) - size >= limit:
+        if not limit:
+            continue
+        row = context.session.get_one(ReportVolume, key, populate_existing=True)
+        if row.stored_bytes - size >= limit:
             wait_s = math.ceil((EPOCH + (day + 1) * DAY - context.now).total_seconds())
             reason = f"{sender} has sent its {limit} bytes of reports for today (UTC)"
             raise rate_limited(spread(min(wait_s, RETRY_S)), reason)
@@ -52,13 +55,3 @@ def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> N
 def delete_old_volumes(session: Session, now: datetime) -> None:
     """Delete the sizes of past days."""
     change_rows(session, delete(ReportVolume).where(ReportVolume.day < (now - EPOCH) // DAY))
-
-
-def _volume(session: Session, key: tuple[str, str, int]) -> int:
-    organization_id, instance, day = key
-    query = select(ReportVolume.stored_bytes).where(
-        ReportVolume.organization_id == organization_id,
-        ReportVolume.instance == instance,
-        ReportVolume.day == day,
-    )
-    return session.scalars(query).one()

@@ -11,7 +11,7 @@ from sqlalchemy import delete, exists, select
 from sqlalchemy.orm import Session, aliased
 
 from controlplane.devices.requests import lifecycle
-from controlplane.devices.requests.expiry import expire_due
+from controlplane.devices.requests.requests import expire_due
 from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Challenge, Report, Request
 

@@ -28,8 +28,7 @@ from controlplane.devices.overview.summaries import Summary, summary_of
 from controlplane.devices.priority import record_report
 from controlplane.devices.records import is_payload, payload_fields
 from controlplane.devices.requests import lifecycle
-from controlplane.devices.requests.delivery import lock_request, refusal_of
-from controlplane.devices.requests.expiry import expire_due
+from controlplane.devices.requests.requests import expire_due, lock_request, refusal_of
 from controlplane.operation.bodies import parse_json, parse_part, require_unique_keys
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, invalid_field

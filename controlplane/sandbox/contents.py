@@ -1,10 +1,5 @@
-"""The tables of a merchant except the rollups, in the order in which they are written.
+"""The tables of a merchant except the rollups, and how their rows refer to each other."""
 
-Each entry of `CONTENTS` describes how the rows of a table refer to the organization and to other
-tables.
-"""
-
-from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from sqlalchemy import ColumnElement, delete, select
@@ -15,85 +10,61 @@ from controlplane.storage.merchant import merchant_tables as merchant
 from controlplane.storage.merchant import sales_tables as sales
 from controlplane.storage.merchant.rollup_tables import ROLLUPS
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Content:
-    """A table, and how its rows refer to the organization and to other tables.
-
-    Args:
-        references: The names of the columns that refer to a row of another table by its primary key
-            ``position``, each with that table.
-        owner: How to find the organization of a row if this table has no column for it. The values
-            are the `Content` of the parent table, the column of this table that refers to a row of
-            the parent table, and the column of the parent table that contains the same value.
-    """
-
-    table: Any
-    references: dict[str, Any] = field(default_factory=dict)
-    owner: "tuple[Content, str, str] | None" = None
-
-    @property
-    def name(self) -> str:
-        return str(self.table.__tablename__)
-
-    def belongs_to(self, organization_id: str) -> ColumnElement[bool]:
-        columns: Any = self.table
-        if self.owner is None:
-            column = columns.id if self.table is merchant.Organization else columns.organization_id
-            return cast(ColumnElement[bool], column == organization_id)
-        owner, reference, key = self.owner
-        keys = select(getattr(owner.table, key)).where(owner.belongs_to(organization_id))
-        return cast(ColumnElement[bool], getattr(columns, reference).in_(keys))
-
-
-_GOODS: Final = Content(catalog.Good)
-_VARIATIONS: Final = Content(catalog.GoodVariation, owner=(_GOODS, "good_id", "id"))
-_SALES: Final = Content(
+CONTENTS: Final[tuple[Any, ...]] = (
+    merchant.Organization,
+    merchant.Location,
+    merchant.Employee,
+    merchant.PointOfSale,
+    merchant.PaymentMethod,
+    merchant.UnitOfMeasure,
+    merchant.FeeItem,
+    catalog.Category,
+    catalog.Good,
+    catalog.GoodVariation,
+    catalog.GoodCode,
+    catalog.CatalogExternalId,
+    catalog.LineSnapshot,
     sales.Sale,
-    {
-        "location": merchant.Location,
-        "point_of_sale": merchant.PointOfSale,
-        "employee": merchant.Employee,
-        "payment_method": merchant.PaymentMethod,
-    },
-)
-_REFUNDS: Final = Content(
+    sales.SaleLine,
+    sales.SalePayment,
     sales.Refund,
-    {
-        "sale": sales.Sale,
-        "location": merchant.Location,
-        "employee": merchant.Employee,
-        "payment_method": merchant.PaymentMethod,
-    },
+    sales.RefundLine,
 )
-CONTENTS: Final = (
-    Content(merchant.Organization),
-    Content(merchant.Location),
-    Content(merchant.Employee, {"location": merchant.Location}),
-    Content(merchant.PointOfSale, {"location": merchant.Location}),
-    Content(merchant.PaymentMethod),
-    Content(merchant.UnitOfMeasure),
-    Content(merchant.FeeItem),
-    Content(catalog.Category),
-    _GOODS,
-    _VARIATIONS,
-    Content(catalog.GoodCode, owner=(_VARIATIONS, "variation_id", "id")),
-    Content(catalog.CatalogExternalId),
-    Content(catalog.LineSnapshot),
-    _SALES,
-    Content(
-        sales.SaleLine,
-        {"sale": sales.Sale, "snapshot": catalog.LineSnapshot},
-        (_SALES, "sale", "position"),
-    ),
-    Content(
-        sales.SalePayment,
-        {"sale": sales.Sale, "method": merchant.PaymentMethod},
-        (_SALES, "sale", "position"),
-    ),
-    _REFUNDS,
-    Content(sales.RefundLine, {"refund": sales.Refund}, (_REFUNDS, "refund", "position")),
-)
+"""The tables in the order in which they are written."""
+REFERENCES: Final[dict[str, Any]] = {
+    "location": merchant.Location,
+    "point_of_sale": merchant.PointOfSale,
+    "employee": merchant.Employee,
+    "payment_method": merchant.PaymentMethod,
+    "method": merchant.PaymentMethod,
+    "snapshot": catalog.LineSnapshot,
+    "sale": sales.Sale,
+    "refund": sales.Refund,
+}
+"""The columns that refer to a row of another table by its primary key ``position``, each with that
+table."""
+OWNERS: Final[dict[Any, tuple[Any, str, str]]] = {
+    catalog.GoodVariation: (catalog.Good, "good_id", "id"),
+    catalog.GoodCode: (catalog.GoodVariation, "variation_id", "id"),
+    sales.SaleLine: (sales.Sale, "sale", "position"),
+    sales.SalePayment: (sales.Sale, "sale", "position"),
+    sales.RefundLine: (sales.Refund, "refund", "position"),
+}
+"""How to find the organization of a row if its table has no column for it.
+
+The values are the parent table, the column that refers to a row of the parent table, and the column
+of the parent table that contains the same value.
+"""
+
+
+def belongs_to(table: Any, organization_id: str) -> ColumnElement[bool]:
+    """Return the condition for the rows of an organization."""
+    if table in OWNERS:
+        parent, reference, key = OWNERS[table]
+        keys = select(getattr(parent, key)).where(belongs_to(parent, organization_id))
+        return cast(ColumnElement[bool], getattr(table, reference).in_(keys))
+    column = table.id if table is merchant.Organization else table.organization_id
+    return cast(ColumnElement[bool], column == organization_id)
 
 
 def delete_merchant(session: Session, organization_id: str) -> None:
@@ -106,5 +77,5 @@ def delete_merchant(session: Session, organization_id: str) -> None:
     )
     for rollup in ROLLUPS:
         session.execute(delete(rollup).where(rollup.location.in_(locations)))
-    for content in reversed(CONTENTS):
-        session.execute(delete(content.table).where(content.belongs_to(organization_id)))
+    for table in reversed(CONTENTS):
+        session.execute(delete(table).where(belongs_to(table, organization_id)))

@@ -24,7 +24,7 @@ from agent.wire.base import Uuid as UuidText
 from agent.wire.validation import ValidationError
 from controlplane.figures.local_time import clock_of, hour_of
 from controlplane.merchant.rebuild import rebuild
-from controlplane.sandbox.contents import CONTENTS, Content
+from controlplane.sandbox.contents import CONTENTS, REFERENCES, belongs_to
 from controlplane.sandbox.loading import OccupiedError
 from controlplane.storage.merchant.columns import Microseconds
 from controlplane.storage.merchant.merchant_tables import Location, Organization
@@ -50,16 +50,16 @@ def export(session: Session, organization_id: str) -> Iterator[str]:
     """Yield the lines of an organization, each with its newline."""
     header = {"format": FORMAT, "version": VERSION, "organization": organization_id}
     yield json.dumps(header) + "\n"
-    for content in CONTENTS:
-        columns = _columns(content)
+    for table in CONTENTS:
+        columns = _columns(table)
         query = (
             select(*columns)
-            .where(content.belongs_to(organization_id))
-            .order_by(*content.table.__table__.primary_key)
+            .where(belongs_to(table, organization_id))
+            .order_by(*table.__table__.primary_key)
         )
         for row in session.execute(query).yield_per(BATCH):
             values = {c.name: _plain(value) for c, value in zip(columns, row, strict=True)}
-            yield json.dumps({"table": content.name, **values}, ensure_ascii=False) + "\n"
+            yield json.dumps({"table": table.__tablename__, **values}, ensure_ascii=False) + "\n"
 
 
 def load_lines(session: Session, lines: Iterable[str]) -> dict[str, int]:
@@ -81,30 +81,30 @@ class _Import:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._by_name = {content.name: content for content in CONTENTS}
-        self._offsets = {content.table: self._last_position(content) for content in CONTENTS}
+        self._by_name = {table.__tablename__: table for table in CONTENTS}
+        self._offsets = {table: self._last_position(table) for table in CONTENTS}
         self._zones: dict[int, str | None] = {}
         self._organization = ""
         self._counts: dict[str, int] = {}
 
     def run(self, lines: Iterable[str]) -> dict[str, int]:
         waiting: list[dict[str, Any]] = []
-        content: Content | None = None
+        table: Any = None
         for number, line in enumerate(lines, 1):
             values = _parse_line(number, line)
             if number == 1:
                 self._read_header(values)
                 continue
-            following = self._content(number, values)
-            if following is not content or len(waiting) >= BATCH:
-                self._write(content, waiting)
-                content, waiting = following, []
+            following = self._table(number, values)
+            if following is not table or len(waiting) >= BATCH:
+                self._write(table, waiting)
+                table, waiting = following, []
             waiting.append(self._row(number, following, values))
-        self._write(content, waiting)
+        self._write(table, waiting)
         if not self._counts.get("organizations"):
             raise FormatError("the file contains no organization")
         for each in CONTENTS:
-            advance_position(self._session.connection(), each.table.__table__)
+            advance_position(self._session.connection(), each.__table__)
         rebuild(self._session)
         return self._counts
 
@@ -115,29 +115,29 @@ class _Import:
         if self._session.get(Organization, self._organization) is not None:
             raise OccupiedError(f"organization {self._organization} exists already")
 
-    def _content(self, number: int, values: dict[str, Any]) -> Content:
-        content = self._by_name.get(str(values.pop("table", None)))
-        if content is None:
+    def _table(self, number: int, values: dict[str, Any]) -> Any:
+        table = self._by_name.get(str(values.pop("table", None)))
+        if table is None:
             raise FormatError(f"line {number} names an unknown table")
-        return content
+        return table
 
-    def _row(self, number: int, content: Content, values: dict[str, Any]) -> dict[str, Any]:
+    def _row(self, number: int, table: Any, values: dict[str, Any]) -> dict[str, Any]:
         try:
-            row = codec.validate(values, _model(content)).model_dump()
+            row = codec.validate(values, _model(table)).model_dump()
         except ValidationError as error:
             raise FormatError(f"line {number}: {error}") from None
-        column = "id" if content.table is Organization else "organization_id"
+        column = "id" if table is Organization else "organization_id"
         if row.get(column) not in {None, self._organization}:
             raise FormatError(f"line {number} belongs to another organization")
-        if _has_position(content):
-            row["position"] += self._offsets[content.table]
-        for name, table in content.references.items():
-            if row[name] is not None:
-                row[name] += self._offsets[table]
-        if content.table is Location:
+        if _has_position(table):
+            row["position"] += self._offsets[table]
+        for name, referred_table in REFERENCES.items():
+            if row.get(name) is not None:
+                row[name] += self._offsets[referred_table]
+        if table is Location:
             self._zones[row["position"]] = row["zone"]
-        if content.table in TIMESTAMP_COLUMNS:
-            row[COMPUTED_COLUMN] = self._hour(number, row, row[TIMESTAMP_COLUMNS[content.table]])
+        if table in TIMESTAMP_COLUMNS:
+            row[COMPUTED_COLUMN] = self._hour(number, row, row[TIMESTAMP_COLUMNS[table]])
         return row
 
     def _hour(self, number: int, row: dict[str, Any], timestamp: datetime | None) -> int | None:
@@ -147,28 +147,29 @@ class _Import:
             return None
         return hour_of(timestamp, clock_of(self._zones[row["location"]]).zone)
 
-    def _write(self, content: Content | None, rows: list[dict[str, Any]]) -> None:
-        if content is None or not rows:
+    def _write(self, table: Any, rows: list[dict[str, Any]]) -> None:
+        if not rows:
             return
+        name = table.__tablename__
         try:
-            self._session.execute(insert(content.table.__table__), rows)
+            self._session.execute(insert(table.__table__), rows)
         except IntegrityError:
-            raise OccupiedError(f"some of the {content.name} exist already") from None
-        self._counts[content.name] = self._counts.get(content.name, 0) + len(rows)
+            raise OccupiedError(f"some of the {name} exist already") from None
+        self._counts[name] = self._counts.get(name, 0) + len(rows)
 
-    def _last_position(self, content: Content) -> int:
-        if not _has_position(content):
+    def _last_position(self, table: Any) -> int:
+        if not _has_position(table):
             return 0
-        query = select(func.max(content.table.position))
+        query = select(func.max(table.position))
         return self._session.execute(query).scalar_one() or 0
 
 
-def _columns(content: Content) -> list[Column[Any]]:
-    return [column for column in content.table.__table__.columns if column.name != COMPUTED_COLUMN]
+def _columns(table: Any) -> list[Column[Any]]:
+    return [column for column in table.__table__.columns if column.name != COMPUTED_COLUMN]
 
 
-def _has_position(content: Content) -> bool:
-    return "position" in content.table.__table__.columns
+def _has_position(table: Any) -> bool:
+    return "position" in table.__table__.columns
 
 
 def _parse_line(number: int, line: str) -> dict[str, Any]:
@@ -188,14 +189,14 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _model(content: Content) -> type[BaseModel]:
+def _model(table: Any) -> type[BaseModel]:
     """Return a strict model of the table's rows."""
     fields: dict[str, Any] = {
         column.name: (_type(column) | None if column.nullable else _type(column), ...)
-        for column in _columns(content)
+        for column in _columns(table)
     }
     config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-    return create_model(content.name, __config__=config, **fields)
+    return create_model(table.__tablename__, __config__=config, **fields)
 
 
 def _type(column: Column[Any]) -> Any:

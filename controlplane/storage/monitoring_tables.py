@@ -112,7 +112,7 @@ class Alert(Base):
     condition became active and inactive. ``fired_at`` and ``resolved_at`` are when the alert fired
     and resolved. ``is_flapping`` means that the alert is about a condition that changes often.
     Such an alert starts with the first of these changes and ends with the last. ``detail`` is
-    further text for users (`alerts.descriptions`), or empty. ``is_muted`` means that a silence
+    further text for users (`alerts.conditions`), or empty. ``is_muted`` means that a silence
     prevented its notifications. ``acknowledged_by`` is the name of the user or key that
     acknowledged it.
     """

@@ -242,7 +242,7 @@ class FindingSubject(Base):
     """A subject of `FindingCount`, and its number.
 
     The number never changes. It determines the character that stands for the subject in
-    `Device.symbols` (`devices.findings.symbols`).
+    `Device.symbols` (`devices.findings.counting`).
     """
 
     __tablename__ = "finding_subjects"

@@ -201,6 +201,11 @@ class Device(Base):
     application_report: Mapped[int | None] = mapped_column(BigInteger)
     symbols: Mapped[str] = mapped_column(server_default=text("''"))
 
+    @property
+    def newest_reports(self) -> list[int]:
+        """Return the `Report.position` of the newest report of each kind, network first."""
+        return [each for each in (self.network_report, self.application_report) if each]
+
 
 class Binding(Base):
     """A binding. Ended bindings are kept, so that a device with an old binding gets the error

@@ -17,7 +17,7 @@ from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.audit.retention import delete_old_entries
 from controlplane.devices.findings.judging import judge_again, stop_counting_old_reports
 from controlplane.devices.overview.summaries import store_old_contents, summarize_old_reports
-from controlplane.devices.requests.delivery import keys_with_new_requests
+from controlplane.devices.requests.requests import keys_with_new_requests
 from controlplane.devices.retention import delete_old_monitoring
 from controlplane.operation.permissions import permission_versions
 from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due, has_due

@@ -16,7 +16,7 @@ from agent.wire.codec import encode
 from agent.wire.device_operations import Command, CommandList, EmptyRequest
 from controlplane.devices.event_stream import EventStream
 from controlplane.devices.requests.command_feeds import CommandStream
-from controlplane.devices.requests.delivery import waiting_commands
+from controlplane.devices.requests.requests import waiting_commands
 from controlplane.web.admission import admit, read_model
 from controlplane.web.core import Core
 

@@ -18,20 +18,14 @@ from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
 from controlplane.accounts.second_factor.operations import second_factor_operations
-from controlplane.alerts.operations.alerts import alert_operations
-from controlplane.alerts.operations.routes import route_operations
-from controlplane.alerts.operations.rules import rule_operations
-from controlplane.alerts.operations.silences import silence_operations
+from controlplane.alerts.operations.registry import ALERT_OPERATIONS
 from controlplane.analytics.venue_list import venue_list
-from controlplane.devices.findings.counts import findings
-from controlplane.devices.findings.listing import finding_devices
+from controlplane.devices.findings.listing import finding_devices, findings
 from controlplane.devices.findings.printers import worst_printers
 from controlplane.devices.incidents.listing import incidents
-from controlplane.devices.locations.alert_webhook import alert_webhook_operations
 from controlplane.devices.locations.operations import location_operations
 from controlplane.devices.overview.console_feeds import ConsoleStream
-from controlplane.devices.overview.device import device
-from controlplane.devices.overview.listing import healths, overview
+from controlplane.devices.overview.listing import device, healths, overview
 from controlplane.devices.overview.printers import printers
 from controlplane.devices.overview.records import ChangesRequest
 from controlplane.devices.overview.start_page import reports, summary
@@ -66,11 +60,7 @@ OPERATIONS: Final = (
     *member_operations(),
     *audit_operations(),
     *location_operations(),
-    *alert_webhook_operations(),
-    *alert_operations(),
-    *silence_operations(),
-    *rule_operations(),
-    *route_operations(),
+    *ALERT_OPERATIONS,
 )
 
 

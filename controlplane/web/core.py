@@ -27,7 +27,7 @@ from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot
 from controlplane.devices.overview.polling import ConsolePoller
 from controlplane.devices.overview.report_changes import ReportChangeCache
 from controlplane.devices.requests.command_feeds import CommandFeeds
-from controlplane.devices.requests.delivery import waiting_by_key
+from controlplane.devices.requests.requests import waiting_by_key
 from controlplane.operation.body_reader import BodyReader
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext

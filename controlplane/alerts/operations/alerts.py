@@ -11,28 +11,16 @@ from sqlalchemy import select
 from controlplane.accounts.members.rules import require_owner
 from controlplane.alerts.notifications import OPERATOR_ROUTE
 from controlplane.alerts.operations import messages
+from controlplane.devices.locations.operations import device_names
 from controlplane.operation.audit_entries import Event, Subject, actor_of
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import not_found
-from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.paging import Order, listing_of, page
 from controlplane.operation.records import record_of
 from controlplane.storage.monitoring_tables import Alert, AlertRoute, Notification, NotifiedAlert
-from controlplane.storage.tables import Device
 
-PREFIX: Final = "/console/api/alerts"
 TEXTS_MAX: Final = 20
 """Maximum number of alerts that an entry of the delivery log names."""
-
-
-def alert_operations() -> tuple[Procedure, ...]:
-    return (
-        procedure(PREFIX, alerts),
-        procedure(
-            f"{PREFIX}/acknowledge", acknowledge, writes=True, refusals=("foreign_location",)
-        ),
-        procedure(f"{PREFIX}/deliveries", deliveries, requires_session=True),
-    )
 
 
 def alerts(context: RequestContext, body: messages.AlertsRequest) -> messages.AlertsReply:
@@ -105,7 +93,7 @@ def deliveries(
 
 
 def _records(context: RequestContext, rows: Sequence[Alert]) -> tuple[messages.AlertRecord, ...]:
-    names = _device_names(context, {row.instance for row in rows if row.instance})
+    names = device_names(context, (UUID(row.instance) for row in rows if row.instance))
     return tuple(
         record_of(
             messages.AlertRecord,
@@ -118,13 +106,6 @@ def _records(context: RequestContext, rows: Sequence[Alert]) -> tuple[messages.A
         )
         for row in rows
     )
-
-
-def _device_names(context: RequestContext, instances: Iterable[str]) -> dict[str, str]:
-    query = select(Device.instance_id, Device.legacy_install_id).where(
-        context.visible(Device), Device.instance_id.in_(map(UUID, instances))
-    )
-    return {str(row[0]): row[1] for row in context.session.execute(query)}
 
 
 def _texts(context: RequestContext, notifications: Iterable[str]) -> dict[str, list[str]]:

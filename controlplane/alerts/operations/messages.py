@@ -235,6 +235,23 @@ class RouteTestReply(Tolerant):
     notification_id: str
 
 
+class AlertWebhookRequest(Exact):
+    url: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2048), *STORABLE]
+
+
+class AlertWebhookReply(Tolerant):
+    """``host`` is null if the organization has no webhook of its own."""
+
+    host: str | None
+
+
+class NewAlertWebhookReply(Tolerant):
+    """``secret`` signs the notifications. No other reply contains it."""
+
+    host: str
+    secret: str
+
+
 class DeliveriesRequest(Exact):
     cursor: Absent[Cursor] = None
     size: Size = None

@@ -1,45 +1,43 @@
-"""Operations with which owners set the routes of notifications, and test them."""
+"""Operations with which owners set the routes of notifications, and test them.
 
+The webhook of an organization is a route too. Its own operations set it, and check its address.
+"""
+
+import base64
 import json
 import re
+import secrets
 import uuid
-from functools import partial
+from ipaddress import IPv6Network, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from controlplane.accounts.members.rules import require_owner
 from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.names import require_known
 from controlplane.accounts.users import require_email
 from controlplane.alerts.messages import json_time
-from controlplane.alerts.notifications import Route, add_alert, split_groups
+from controlplane.alerts.notifications import is_grouped, new_notification, split_groups
 from controlplane.alerts.operations import messages
-from controlplane.alerts.operations.alerts import PREFIX as ALERTS
-from controlplane.devices.locations.alert_webhook import fail_notifications, host_of, new_secret
 from controlplane.operation.audit_entries import Event, Operation, Subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, invalid_field, not_found
-from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.records import record_of
-from controlplane.storage.monitoring_tables import AlertRoute, NotifiedAlert
+from controlplane.storage.monitoring_tables import AlertRoute, Notification, NotifiedAlert
 
-PREFIX: Final = f"{ALERTS}/routes"
 ROUTES_MAX: Final = 20
 ADDRESSES_MAX: Final = 10
+SECRET_BYTES: Final = 32
+WEBHOOK: Final = "webhook"
+"""The id of the route that the operations for the alert webhook change."""
+HOST_NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})+")
+IPV6_UNICAST: Final = IPv6Network("2000::/3")
+"""Global unicast addresses (RFC 4291, section 2.4). A translator may map other IPv6 addresses, such
+as those in 64:ff9b::/96 (RFC 6052), to private IPv4 addresses."""
 ROUTING_KEY: Final = re.compile(r"(eu:)?[A-Za-z0-9]{32}")
 """A routing key of PagerDuty. The prefix selects the service region EU."""
-
-
-def route_operations() -> tuple[Procedure, ...]:
-    writing = partial(procedure, writes=True, requires_session=True)
-    return (
-        procedure(PREFIX, routes, requires_session=True),
-        writing(f"{PREFIX}/set", set_route),
-        writing(f"{PREFIX}/remove", remove_route),
-        writing(f"{PREFIX}/test", test_route),
-    )
 
 
 def routes(context: RequestContext, _body: EmptyRequest) -> messages.RoutesReply:
@@ -60,13 +58,13 @@ def set_route(context: RequestContext, body: messages.RouteRequest) -> messages.
     secret = None
     if body.kind != row.kind or body.target is not None:
         target = _target(context, body)
-        secret = new_secret() if body.kind == "webhook" else None
+        secret = _new_secret() if body.kind == "webhook" else None
         row.target, row.secret = target, secret or ""
     if body.digest and body.kind != "email":
         raise invalid_field("digest", "must be false: only e-mail routes can send a digest")
     if body.group_minutes and body.kind == "pagerduty":
         raise invalid_field("groupMinutes", "must be 0: PagerDuty groups alerts itself")
-    was_grouped = row.is_digest or bool(row.group_minutes)
+    was_grouped = is_grouped(row)
     row.name, row.kind, row.is_digest = body.name, body.kind, body.digest
     row.severities, row.locations = list(body.severities), list(body.locations)
     row.group_minutes, row.is_enabled = body.group_minutes, body.enabled
@@ -74,7 +72,7 @@ def set_route(context: RequestContext, body: messages.RouteRequest) -> messages.
     if was_grouped and not (body.digest or body.group_minutes):
         split_groups(context.session, context.organization_id, row.id, context.now)
     if not body.enabled:
-        fail_notifications(context.session, context.organization_id, row.id, context.now)
+        _fail_notifications(context, row.id)
     _note(context, "alert_route.set", row)
     return messages.RouteReply(route=_record(row), secret=secret)
 
@@ -85,7 +83,7 @@ def remove_route(context: RequestContext, body: messages.RouteIdRequest) -> mess
     row = _route(context, body.route_id)
     _note(context, "alert_route.remove", row)
     context.session.delete(row)
-    fail_notifications(context.session, context.organization_id, row.id, context.now)
+    _fail_notifications(context, row.id)
     return messages.RemoveReply(removed=True)
 
 
@@ -114,14 +112,72 @@ def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messag
         "detail": "",
         "url": None if origin is None else f"{origin}/#/alerts",
     }
-    notified = NotifiedAlert(alert_id=alert_id, is_resolved=False, body=json.dumps(content))
-    route = Route(row.id)  # no group interval, so that the test is sent now
-    add_alert(
-        context.session, context.organization_id, route, f"test {alert_id}", notified,
-        now=context.now,
-    )  # fmt: skip
+    # The test has a notification of its own, even if the route groups alerts, so it is sent now.
+    notification = new_notification(
+        context.organization_id, row.id, f"test {alert_id}", context.now, context.now
+    )
+    notified_alert = NotifiedAlert(
+        notification=notification.id,
+        route=row.id,
+        alert_id=alert_id,
+        is_resolved=False,
+        body=json.dumps(content),
+    )
+    context.session.add_all((notification, notified_alert))
     _note(context, "alert_route.test", row)
-    return messages.RouteTestReply(notification_id=notified.notification)
+    return messages.RouteTestReply(notification_id=notification.id)
+
+
+def alert_webhook(context: RequestContext, _body: EmptyRequest) -> messages.AlertWebhookReply:
+    """Return the host of the organization's webhook. The other parts of the address are secret."""
+    require_owner(context)
+    row = context.session.get(AlertRoute, (context.organization_id, WEBHOOK))
+    return messages.AlertWebhookReply(host=None if row is None else urlsplit(row.target).hostname)
+
+
+def set_alert_webhook(
+    context: RequestContext, body: messages.AlertWebhookRequest
+) -> messages.NewAlertWebhookReply:
+    """Set the webhook for the alerts of the organization, and create its secret."""
+    require_owner(context)
+    try:
+        host = _host_of(body.url)
+    except ValueError as error:
+        raise invalid_field("url", str(error)) from None
+    secret = _new_secret()
+    organization_id = context.organization_id
+    context.session.merge(
+        AlertRoute(
+            organization_id=organization_id,
+            id=WEBHOOK,
+            name="Webhook",
+            kind="webhook",
+            target=body.url,
+            secret=secret,
+            severities=[],
+            locations=[],
+            group_minutes=0,
+            is_digest=False,
+            is_enabled=True,
+        )
+    )
+    context.note(Event("alert_webhook.set", Subject("organization", organization_id), host))
+    return messages.NewAlertWebhookReply(host=host, secret=secret)
+
+
+def remove_alert_webhook(
+    context: RequestContext, _body: EmptyRequest
+) -> messages.AlertWebhookReply:
+    """Remove the webhook of the organization. Undelivered notifications are not sent any more."""
+    require_owner(context)
+    organization_id = context.organization_id
+    row = context.session.get(AlertRoute, (organization_id, WEBHOOK))
+    if row is not None:
+        context.session.delete(row)
+        _fail_notifications(context, WEBHOOK)
+        subject = Subject("organization", organization_id)
+        context.note(Event("alert_webhook.remove", subject, urlsplit(row.target).hostname or ""))
+    return messages.AlertWebhookReply(host=None)
 
 
 def _new_route(context: RequestContext) -> AlertRoute:
@@ -156,7 +212,7 @@ def _target(context: RequestContext, body: messages.RouteRequest) -> str:
                     "begin it with eu: for the region EU"
                 )
             return target
-        host_of(target)  # raises ValueError if the target is not the address of a webhook
+        _host_of(target)  # raises ValueError if the target is not the address of a webhook
     except ValueError as error:
         raise invalid_field("target", str(error)) from None
     return target
@@ -194,3 +250,62 @@ def _record(row: AlertRoute) -> messages.RouteRecord:
         digest=row.is_digest,
         enabled=row.is_enabled,
     )
+
+
+def _fail_notifications(context: RequestContext, route: str) -> None:
+    """Mark the undelivered notifications of a removed or disabled route as failed."""
+    context.session.execute(
+        update(Notification)
+        .where(
+            Notification.organization_id == context.organization_id,
+            Notification.route == route,
+            Notification.due_at.is_not(None),
+        )
+        .values(
+            status="failed",
+            due_at=None,
+            updated_at=context.now,
+            error="the route was removed or disabled",
+        )
+    )
+
+
+def _new_secret() -> str:
+    """Return a new secret in the form that `web.webhooks.alerts.read_secret` reads."""
+    return f"whsec_{base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()}"
+
+
+def _host_of(url: str) -> str:
+    """Return the host of a webhook's address.
+
+    Raises ValueError, with a text for users, if the address is invalid or clearly not public.
+    """
+    try:
+        parts = urlsplit(url)
+        host, has_valid_port = parts.hostname or "", parts.port != 0
+    except ValueError:
+        host, has_valid_port = "", False
+    is_https = bool(host) and parts.scheme == "https"
+    if not (has_valid_port and is_https and url.isascii() and url.isprintable()):
+        raise ValueError("must be an address like https://hooks.example.com/alerts")
+    if " " in url or parts.username is not None:
+        raise ValueError("must not have spaces or a user name")
+    try:
+        has_public_host = is_public(host)
+    except ValueError:
+        is_name = HOST_NAME.fullmatch(host) is not None
+        has_public_host = is_name and not host.endswith((".localhost", ".local"))
+    if not has_public_host:
+        raise ValueError("must be an address of the public internet")
+    return host
+
+
+def is_public(text: str) -> bool:
+    """Return whether an IP address belongs to the public internet.
+
+    Raises ValueError if the text is not an IP address.
+    """
+    address = ip_address(text)
+    if address.version == 6 and (address not in IPV6_UNICAST or address.sixtofour is not None):
+        return False
+    return address.is_global and not address.is_multicast

@@ -1,42 +1,22 @@
 """Operations for the alert rules of an organization and its locations."""
 
 from datetime import timedelta
-from functools import partial
 from typing import Final
 
 from sqlalchemy import select
 
 from controlplane.accounts.messages import EmptyRequest
-from controlplane.accounts.names import require_known
 from controlplane.alerts.operations import messages
-from controlplane.alerts.operations.alerts import PREFIX as ALERTS
 from controlplane.alerts.rule import DEFAULT_RULES, Rule, check_argument, name_of
-from controlplane.alerts.settings import rule_of
+from controlplane.alerts.store import rule_of
+from controlplane.devices.locations.operations import require_all_locations, require_location
 from controlplane.operation.audit_entries import Event, Subject
 from controlplane.operation.context import RequestContext
-from controlplane.operation.errors import (
-    conflict,
-    foreign_location,
-    invalid_field,
-    manager_required,
-    not_found,
-    read_only_key,
-)
-from controlplane.operation.operation import Procedure, procedure
+from controlplane.operation.errors import conflict, invalid_field, not_found
 from controlplane.storage.monitoring_tables import AlertRule
 
-PREFIX: Final = f"{ALERTS}/rules"
 RULES_MAX: Final = 500
 """Maximum number of rules that an organization can set."""
-
-
-def rule_operations() -> tuple[Procedure, ...]:
-    writing = partial(procedure, writes=True, requires_session=True)
-    return (
-        procedure(PREFIX, rules),
-        writing(f"{PREFIX}/set", set_rule),
-        writing(f"{PREFIX}/remove", remove_rule),
-    )
 
 
 def rules(context: RequestContext, _body: EmptyRequest) -> messages.RulesReply:
@@ -114,14 +94,10 @@ def remove_rule(context: RequestContext, body: messages.RuleRemoveRequest) -> me
 
 
 def _require_access(context: RequestContext, location_id: str | None) -> None:
-    if location_id is None and (context.caller.locations or not context.caller.can_write):
-        raise manager_required()
-    if location_id is not None:
-        if not context.caller.can_write:
-            raise read_only_key()
-        if not context.caller.has_access_to(location_id):
-            raise foreign_location()
-        require_known(context, [location_id])
+    if location_id is None:
+        require_all_locations(context)
+    else:
+        require_location(context, location_id)
 
 
 def _note(context: RequestContext, row: AlertRule, detail: str, *, is_set: bool) -> None:

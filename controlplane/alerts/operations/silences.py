@@ -1,9 +1,6 @@
 """Operations for silences."""
 
 import uuid
-from datetime import datetime
-from functools import partial
-from typing import Final
 from uuid import UUID
 
 from sqlalchemy import or_, select
@@ -11,31 +8,13 @@ from sqlalchemy import or_, select
 from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.names import require_known
 from controlplane.alerts.operations import messages
-from controlplane.alerts.operations.alerts import PREFIX as ALERTS
-from controlplane.devices.locations.locations import parse_time, zones
+from controlplane.devices.locations.operations import period_of
 from controlplane.devices.locations.status import describe_period
 from controlplane.operation.audit_entries import Event, Subject, actor_of
 from controlplane.operation.context import RequestContext
-from controlplane.operation.errors import (
-    foreign_location,
-    invalid_field,
-    manager_required,
-    not_found,
-)
-from controlplane.operation.operation import Procedure, procedure
+from controlplane.operation.errors import foreign_location, manager_required, not_found
 from controlplane.operation.records import record_of
 from controlplane.storage.monitoring_tables import AlertSilence
-
-PREFIX: Final = f"{ALERTS}/silences"
-
-
-def silence_operations() -> tuple[Procedure, ...]:
-    writing = partial(procedure, writes=True, refusals=("foreign_location", "manager_required"))
-    return (
-        procedure(PREFIX, silences),
-        writing(f"{PREFIX}/add", add_silence),
-        writing(f"{PREFIX}/end", end_silence),
-    )
 
 
 def silences(context: RequestContext, _body: EmptyRequest) -> messages.SilencesReply:
@@ -63,11 +42,7 @@ def add_silence(context: RequestContext, body: messages.SilenceRequest) -> messa
     if location_id:
         require_known(context, [location_id])
     location_key = (context.organization_id, location_id)
-    zone = zones(context.session, {location_key}).get(location_key, "UTC")
-    since = context.now if body.since is None else _time_of("since", body.since, zone)
-    until = _time_of("until", body.until, zone)
-    if until <= max(context.now, since):
-        raise invalid_field("until", "must be in the future, and after the start")
+    since, until = period_of(context, location_key, body.since, body.until)
     row = AlertSilence(
         id=uuid.uuid4(),
         organization_id=context.organization_id,
@@ -108,13 +83,6 @@ def describe(row: AlertSilence) -> str:
     """Return the matchers of a silence as text."""
     matchers = (("location", row.location_id), ("device", row.instance), ("rule", row.rule))
     return ", ".join(f"{name} {value}" for name, value in matchers if value) or "all alerts"
-
-
-def _time_of(name: str, text: str, zone: str) -> datetime:
-    try:
-        return parse_time(text, zone)
-    except ValueError as error:
-        raise invalid_field(name, str(error)) from None
 
 
 def _require_access(context: RequestContext, location_id: str) -> None:

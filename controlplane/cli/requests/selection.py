@@ -91,7 +91,7 @@ def _reason_to_leave_out(device: Device, kind: Kind) -> Reason | None:
     state = state_of(device)
     if state != "online":
         return state
-    # A device that declares no kinds can get requests of every kind (`devices.requests.creation`).
+    # A device that declares no kinds can get requests of every kind (`devices.requests.requests`).
     declared_kinds = KINDS.intersection(device.capabilities)
     return "unsupported" if declared_kinds and kind not in declared_kinds else None
 

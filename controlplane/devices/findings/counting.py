@@ -4,10 +4,14 @@
 with a finding, devices with a recent report of a kind, or what `DEVICE`, `ANY` and `PROBLEM` in
 `findings.rules` describe. `CountedDevice` stores what each device has added to the sums. When a
 device is counted again, its old contribution is subtracted before its new contribution is added.
+
+`Device.symbols` has one character for each subject of a device, its *symbol*. The database joins
+the symbols of many devices into texts. Counting the symbols of 50,000 devices in such texts takes
+milliseconds. Decoding 50,000 lists of subjects takes a second.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -15,12 +19,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, rule_of
-from controlplane.devices.findings.symbols import add_subjects
 from controlplane.storage.report_tables import (
     CountedDevice,
     DeviceFinding,
     FindingCount,
     FindingDay,
+    FindingSubject,
     JudgedReport,
 )
 from controlplane.storage.statements import add_to_sums
@@ -29,6 +33,9 @@ from controlplane.storage.tables import Device
 DAY_S: Final = 86_400
 WHOLE_ORGANIZATION: Final = ""
 """The location id of sums over all locations of an organization."""
+CODE_BEFORE_FIRST: Final = ord(" ")
+"""The code point of a symbol is this number plus the number of its subject, which is at least 1.
+The symbols of the first 94 subjects are ASCII characters, which need the least storage."""
 Key = tuple[str, str, str, str, str]
 """The primary key of `FindingCount`: organization, location, subject, platform and version."""
 
@@ -107,3 +114,25 @@ def _keys_of(row: CountedDevice) -> Iterator[Key]:
     for subject in row.subjects:
         for location_id in (WHOLE_ORGANIZATION, row.location_id):
             yield (row.organization_id, location_id, subject, row.platform, row.version)
+
+
+def symbol_of(number: int) -> str:
+    """Return the symbol of the subject with this number (`FindingSubject.position`)."""
+    return chr(CODE_BEFORE_FIRST + number)
+
+
+def symbols(session: Session) -> dict[str, str]:
+    """Return the symbol of each subject."""
+    query = select(FindingSubject.subject, FindingSubject.position)
+    return {subject: symbol_of(number) for subject, number in session.execute(query)}
+
+
+def add_subjects(session: Session, subjects: Collection[str]) -> dict[str, str]:
+    """Store the subjects that are not stored yet. Return the symbol of each stored subject."""
+    known = symbols(session)
+    for subject in sorted(set(subjects) - known.keys()):
+        row = FindingSubject(subject=subject)
+        session.add(row)
+        session.flush()
+        known[subject] = symbol_of(row.position)
+    return known

@@ -2,7 +2,7 @@
 
 Each number belongs to a *subject*, which is what it counts (`findings.counting`). Without a filter
 by state or search, the numbers are read from the stored sums. With such a filter, the database
-joins the symbols of the matching devices (`findings.symbols`) into texts, and the symbols in these
+joins the symbols of the matching devices (`findings.counting`) into texts, and the symbols in these
 texts are counted. If most devices have the selected state, the other devices are counted instead
 (`SumsOfMost`).
 """
@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import aliased
 
 from agent.presentation.severity import Severity
-from controlplane.devices.findings.counting import WHOLE_ORGANIZATION, day_of
+from controlplane.devices.findings.counting import WHOLE_ORGANIZATION, day_of, symbols
 from controlplane.devices.findings.rules import (
     DEVICE,
     NON_RULE_SUBJECTS,
@@ -43,7 +43,6 @@ from controlplane.devices.findings.rules import (
     rule_of,
 )
 from controlplane.devices.findings.storing import RECENT
-from controlplane.devices.findings.symbols import symbols
 from controlplane.devices.overview.listing import filter_conditions, state_is
 from controlplane.devices.overview.records import Filters
 from controlplane.devices.overview.searching import words_of

@@ -111,23 +111,6 @@ class OrganizationNameRequest(Exact):
     name: Name
 
 
-class AlertWebhookRequest(Exact):
-    url: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2048), *STORABLE]
-
-
-class AlertWebhookReply(Tolerant):
-    """``host`` is null if the organization has no webhook of its own."""
-
-    host: str | None
-
-
-class NewAlertWebhookReply(Tolerant):
-    """``secret`` signs the notifications. No other reply contains it."""
-
-    host: str
-    secret: str
-
-
 class NameReply(Tolerant):
     name: str
 

@@ -13,13 +13,14 @@ from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.names import known_locations, names_of_organizations, require_known
 from controlplane.devices.locations import messages
 from controlplane.devices.locations.locations import (
+    LocationKey,
     add_maintenance,
     end_maintenance,
     parse_time,
     set_zone_and_hours,
     zones,
 )
-from controlplane.devices.locations.opening_hours import describe_hours, read_hours
+from controlplane.devices.locations.opening_hours import Span, describe_hours, read_hours
 from controlplane.devices.locations.status import Maintenance, describe_period
 from controlplane.merchant.locations import name_location, name_organization
 from controlplane.operation.audit_entries import Event, Operation, Subject
@@ -33,6 +34,7 @@ from controlplane.operation.errors import (
     read_only_key,
 )
 from controlplane.operation.operation import Procedure, procedure
+from controlplane.operation.records import record_of
 from controlplane.storage.monitoring_tables import AlertRoute, LocationHours, MaintenanceWindow
 from controlplane.storage.tables import Device
 
@@ -107,14 +109,14 @@ def add_location(
     context: RequestContext, body: messages.LocationAddRequest
 ) -> messages.LocationAddReply:
     """Add a location. It is always open until its opening hours are set."""
-    _require_all_locations(context)
+    require_all_locations(context)
     existing_locations = known_locations(context.session, context.organization_id)
     location_id = body.location_id or _unused_id(existing_locations)
     if location_id in existing_locations:
         raise conflict(
             "existing_entity_conflict", f"the location id {location_id} is already in use"
         )
-    location_key = _location_key(context, location_id)
+    location_key = (context.organization_id, location_id)
     name_location(context.session, location_key, body.name, context.now)
     try:
         set_zone_and_hours(context.session, location_key, body.time_zone, None, context.now)
@@ -129,8 +131,8 @@ def rename_location(
     context: RequestContext, body: messages.LocationNameRequest
 ) -> messages.NameReply:
     """Name a location."""
-    _require_existing(context, body.location_id)
-    name_location(context.session, _location_key(context, body.location_id), body.name, context.now)
+    location_key = require_location(context, body.location_id)
+    name_location(context.session, location_key, body.name, context.now)
     _note(context, "location.name", body.location_id, body.name)
     return messages.NameReply(name=body.name)
 
@@ -139,13 +141,12 @@ def set_hours(
     context: RequestContext, body: messages.LocationHoursRequest
 ) -> messages.LocationHoursReply:
     """Set the time zone and the opening hours of a location."""
-    _require_existing(context, body.location_id)
+    location_key = require_location(context, body.location_id)
     for field, lines in (("timeZone", ()), ("openingHours", body.opening_hours or ())):
         try:
             read_hours(body.time_zone, lines)
         except ValueError as error:
             raise invalid_field(field, str(error)) from None
-    location_key = _location_key(context, body.location_id)
     is_zone_changed = set_zone_and_hours(
         context.session, location_key, body.time_zone, body.opening_hours, context.now
     )
@@ -158,23 +159,16 @@ def start_maintenance(
     context: RequestContext, body: messages.MaintenanceRequest
 ) -> messages.MaintenanceRecord:
     """Add a maintenance window for a location or for one of its devices."""
-    _require_existing(context, body.location_id)
+    location_key = require_location(context, body.location_id)
     device = _device(context, body.location_id, body.instance_id)
-    location_key = _location_key(context, body.location_id)
-    zone = zones(context.session, {location_key}).get(location_key, "UTC")
-    since = context.now if body.since is None else _parse("since", body.since, zone)
-    window = Maintenance(body.instance_id, since, _parse("until", body.until, zone))
-    if window.until <= max(context.now, since):
-        raise invalid_field("until", "must be in the future, and after the start")
+    since, until = period_of(context, location_key, body.since, body.until)
+    window = Maintenance(body.instance_id, since, until)
     add_maintenance(context.session, location_key, window, body.reason)
-    period = describe_period(window.since, window.until)
+    period = describe_period(since, until)
     _note(context, "maintenance.add", body.location_id, f"{period} {body.reason}".strip(), device)
-    return messages.MaintenanceRecord(
-        instance_id=body.instance_id,
-        device_name=None if device is None else device.legacy_install_id,
-        since=window.since,
-        until=window.until,
-        reason=body.reason,
+    device_name = None if device is None else device.legacy_install_id
+    return record_of(
+        messages.MaintenanceRecord, window, device_name=device_name, reason=body.reason
     )
 
 
@@ -186,9 +180,8 @@ def finish_maintenance(
     Without a device, this applies to the windows that cover the whole location. The windows of
     single devices continue.
     """
-    _require_existing(context, body.location_id)
+    location_key = require_location(context, body.location_id)
     device = _device(context, body.location_id, body.instance_id)
-    location_key = _location_key(context, body.location_id)
     ended_count = end_maintenance(context.session, location_key, body.instance_id, context.now)
     if ended_count:
         _note(context, "maintenance.end", body.location_id, "", device)
@@ -199,7 +192,7 @@ def rename_organization(
     context: RequestContext, body: messages.OrganizationNameRequest
 ) -> messages.NameReply:
     """Name the organization of the session."""
-    _require_all_locations(context)
+    require_all_locations(context)
     organization_id = context.organization_id
     name_organization(context.session, organization_id, body.name, context.now)
     context.note(
@@ -208,18 +201,39 @@ def rename_organization(
     return messages.NameReply(name=body.name)
 
 
-def _require_all_locations(context: RequestContext) -> None:
+def require_all_locations(context: RequestContext) -> None:
     """Refuse callers that may not change all locations of the organization."""
     if not context.caller.can_write or context.caller.locations:
         raise manager_required()
 
 
-def _require_existing(context: RequestContext, location_id: str) -> None:
+def require_location(context: RequestContext, location_id: str) -> LocationKey:
+    """Return the key of a location.
+
+    Refuses callers that may not change it, and unknown locations.
+    """
     if not context.caller.can_write:
         raise read_only_key()
     if not context.caller.has_access_to(location_id):
         raise foreign_location()
     require_known(context, [location_id])
+    return context.organization_id, location_id
+
+
+def period_of(
+    context: RequestContext, location_key: LocationKey, since: str | None, until: str
+) -> Span:
+    """Return the start and the end of a period. ``since`` None means now.
+
+    Times without a UTC offset are in the time zone of the location, or in UTC if it has none.
+    Refuses invalid times, and a period that has ended or ends before it begins.
+    """
+    zone = zones(context.session, {location_key}).get(location_key, "UTC")
+    start = context.now if since is None else _parse("since", since, zone)
+    end = _parse("until", until, zone)
+    if end <= max(context.now, start):
+        raise invalid_field("until", "must be in the future, and after the start")
+    return start, end
 
 
 def _unused_id(existing_ids: Collection[str]) -> str:
@@ -247,10 +261,6 @@ def _parse(field: str, text: str, zone: str) -> datetime:
         raise invalid_field(field, str(error)) from None
 
 
-def _location_key(context: RequestContext, location_id: str) -> tuple[str, str]:
-    return context.organization_id, location_id
-
-
 def _note(
     context: RequestContext,
     operation: Operation,
@@ -275,22 +285,18 @@ def _windows(
         for row in context.session.scalars(query.order_by(MaintenanceWindow.since))
         if row.location_id in ids
     ]
-    names = _device_names(context, (row.instance_id for row in rows if row.instance_id))
+    names = device_names(context, (row.instance_id for row in rows if row.instance_id))
     windows: dict[str, list[messages.MaintenanceRecord]] = {}
     for row in rows:
-        record = messages.MaintenanceRecord(
-            instance_id=row.instance_id,
-            device_name=None if row.instance_id is None else names.get(row.instance_id),
-            since=row.since,
-            until=row.until,
-            reason=row.reason,
-        )
+        device_name = names.get(str(row.instance_id))
+        record = record_of(messages.MaintenanceRecord, row, device_name=device_name)
         windows.setdefault(row.location_id, []).append(record)
     return windows
 
 
-def _device_names(context: RequestContext, ids: Iterable[UUID]) -> dict[UUID, str]:
+def device_names(context: RequestContext, ids: Iterable[UUID]) -> dict[str, str]:
+    """Return the names of the devices that the caller may see, by instance id as a text."""
     query = select(Device.instance_id, Device.legacy_install_id).where(
         context.visible(Device), Device.instance_id.in_(set(ids))
     )
-    return {row[0]: row[1] for row in context.session.execute(query)}
+    return {str(row[0]): row[1] for row in context.session.execute(query)}

@@ -1,4 +1,9 @@
-"""A page of devices for the console. Devices with problems come first."""
+"""The console's list of devices, and its page of a device. Devices with problems come first.
+
+The reply for the page of a device contains the reply of `deviceDetail`, a summary line for each
+report, the timeline, the changes between the newest reports and the previous ones, and incidents
+that the device shared with other devices.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -8,28 +13,18 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select, tuple_, union_all
 from sqlalchemy.orm import Session, load_only
 
+from agent.wire.operator_operations import DeviceDetailRequest
+from controlplane.devices.incidents.listing import shared_incidents_of
 from controlplane.devices.locations.locations import schedules
 from controlplane.devices.locations.status import DeviceStatus, status_of
-from controlplane.devices.overview.records import (
-    HEALTHS_PAGE_MAX,
-    PAGE_DEFAULT,
-    DeviceHealth,
-    Filters,
-    HealthsReply,
-    HealthsRequest,
-    OpenRequest,
-    OverviewReply,
-    OverviewRequest,
-    PendingRequestRecord,
-    ReportLine,
-    Row,
-    RowState,
-    State,
-)
+from controlplane.devices.overview import records
+from controlplane.devices.overview.report_changes import ReportChangeCache
 from controlplane.devices.overview.searching import matches_device_or_reports, words_of
 from controlplane.devices.priority import ONLINE, Priority, has_health, health_of
+from controlplane.devices.reading import device_detail
 from controlplane.devices.records import device_records
-from controlplane.devices.requests.expiry import is_open
+from controlplane.devices.requests.requests import is_open
+from controlplane.devices.timeline.history import timeline_of
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey
 from controlplane.operation.records import record_of
@@ -53,9 +48,9 @@ LINE = load_only(*LINE_COLUMNS, raiseload=True)
 """Option of a query that loads only these columns of a report, not its content."""
 
 
-def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
+def overview(context: RequestContext, body: records.OverviewRequest) -> records.OverviewReply:
     """Return a page of devices. Devices with problems come first."""
-    size = body.size or PAGE_DEFAULT
+    size = body.size or records.PAGE_DEFAULT
     listing = (context.organization_id, "overview")
     matching = (
         context.visible(Device),
@@ -79,7 +74,7 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
     elif body.count:  # this page has all matching devices
         total = len(page)
         requestable = sum(each.priority != Priority.REVOKED for each in page)
-    return OverviewReply(
+    return records.OverviewReply(
         devices=rows_of(context.session, page, context.now, context.settings),
         next_cursor=None
         if last is None
@@ -90,9 +85,9 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
     )
 
 
-def healths(context: RequestContext, body: HealthsRequest) -> HealthsReply:
+def healths(context: RequestContext, body: records.HealthsRequest) -> records.HealthsReply:
     """Return a page of devices with their health only, in the order of their first enrollment."""
-    size = body.size or HEALTHS_PAGE_MAX
+    size = body.size or records.HEALTHS_PAGE_MAX
     listing = (context.organization_id, "healths")
     words = words_of(body.search)
     query = (
@@ -109,9 +104,9 @@ def healths(context: RequestContext, body: HealthsRequest) -> HealthsReply:
         query = query.where(Device.position > after)
     rows = context.session.execute(query).all()
     page = rows[:size]
-    return HealthsReply(
+    return records.HealthsReply(
         devices=tuple(
-            DeviceHealth(
+            records.DeviceHealth(
                 instance_id=each.instance_id, health=health_of(each.priority, each.severity)
             )
             for each in page
@@ -119,6 +114,35 @@ def healths(context: RequestContext, body: HealthsRequest) -> HealthsReply:
         next_cursor=context.cursors.write(listing, SortKey(page[-1].position, 0))
         if len(rows) > size
         else None,
+    )
+
+
+def device(
+    changes: ReportChangeCache, context: RequestContext, body: DeviceDetailRequest
+) -> records.DeviceReply:
+    detail = device_detail(context, body)
+    device = context.device(body.instance_id)
+    (row,) = rows_of(context.session, [device], context.now, context.settings)
+    report_ids = [each.report_id for each in detail.reports]
+    request_ids = [each.id for each in detail.requests]
+    # Requests and reports are paged separately. The report of a request on this page may be on a
+    # different page of reports, so it is loaded as well.
+    query = (
+        select(Report)
+        .where(Report.id.in_(report_ids) | Report.request_id.in_(request_ids))
+        .options(LINE)
+    )
+    return records.DeviceReply(
+        detail=detail,
+        row=row,
+        lines=tuple(line_of(report) for report in context.session.scalars(query)),
+        requesters=names_of_requesters(
+            context.session, {each.requested_by_id for each in detail.requests}
+        ),
+        changes=changes.of_device(context, device) if body.cursor is None else (),
+        incidents=shared_incidents_of(context, device) if body.cursor is None else (),
+        timeline=timeline_of(context.session, device, context.now),
+        can_write=context.caller.can_write,
     )
 
 
@@ -130,7 +154,7 @@ def _count(session: Session, matching: Collection[ColumnElement[bool]]) -> tuple
 
 
 def filter_conditions(
-    filters: Filters, now: datetime, organization_id: str
+    filters: records.Filters, now: datetime, organization_id: str
 ) -> list[ColumnElement[bool]]:
     """Return the conditions that devices must meet to match all filters."""
     result = [state_is(filters.state, now)] if filters.state else []
@@ -150,7 +174,7 @@ def filter_conditions(
     ]
 
 
-def state_is(state: State, now: datetime) -> ColumnElement[bool]:
+def state_is(state: records.State, now: datetime) -> ColumnElement[bool]:
     """Return the SQL condition for devices with this health, or in a state such as ``busy``."""
     if state == "online":
         return Device.priority.in_(ONLINE)
@@ -165,9 +189,9 @@ def state_is(state: State, now: datetime) -> ColumnElement[bool]:
 
 def rows_of(
     session: Session, devices: Sequence[Device], now: datetime, settings: Settings
-) -> tuple[Row, ...]:
+) -> tuple[records.Row, ...]:
     """Return the rows of these devices, in the same order."""
-    records = device_records(session, devices, now, settings)
+    details = device_records(session, devices, now, settings)
     lines = _newest_lines(session, devices)
     requests = _open_requests(session, devices, now)
     pending = _pending_requests(session, devices)
@@ -183,35 +207,31 @@ def rows_of(
         for each in devices
     ]
     return tuple(
-        Row(
-            device=record,
+        records.Row(
+            device=detail,
             health=health_of(device.priority, device.severity),
             state=_state_of(device, status),
             maintenance_until=status.until,
             severity=device.severity,
-            reports=tuple(
-                lines[each]
-                for each in (device.network_report, device.application_report)
-                if each in lines
-            ),
+            reports=tuple(lines[each] for each in device.newest_reports if each in lines),
             requests=tuple(requests[device.binding_id]),
             pending_requests=tuple(pending[device.organization_id, device.instance_id]),
         )
-        for device, record, status in zip(devices, records, statuses, strict=True)
+        for device, detail, status in zip(devices, details, statuses, strict=True)
     )
 
 
 def rows_at(
     session: Session, positions: Collection[int], now: datetime, settings: Settings
-) -> dict[int, Row]:
+) -> dict[int, records.Row]:
     """Return the rows of the devices with these row keys (``Device.position``)."""
     devices = _read_devices(session, positions)
     rows = rows_of(session, devices, now, settings)
     return {device.position: row for device, row in zip(devices, rows, strict=True)}
 
 
-def line_of(report: Report) -> ReportLine:
-    return record_of(ReportLine, report, report_id=report.id)
+def line_of(report: Report) -> records.ReportLine:
+    return record_of(records.ReportLine, report, report_id=report.id)
 
 
 def names_of_requesters(session: Session, ids: Collection[str]) -> dict[str, str]:
@@ -236,7 +256,7 @@ def _read_devices(session: Session, positions: Collection[int]) -> list[Device]:
     return list(session.scalars(query.order_by(Device.priority, Device.position)))
 
 
-def _state_of(device: Device, status: DeviceStatus) -> RowState:
+def _state_of(device: Device, status: DeviceStatus) -> records.RowState:
     if device.revoked_at is not None:
         return "revoked"
     if status.state == "offline" and device.last_seen_at <= device.enrolled_at:
@@ -244,16 +264,13 @@ def _state_of(device: Device, status: DeviceStatus) -> RowState:
     return status.state
 
 
-def _newest_lines(session: Session, devices: Sequence[Device]) -> dict[int | None, ReportLine]:
+def _newest_lines(session: Session, devices: Sequence[Device]) -> dict[int, records.ReportLine]:
     """Return the newest reports of each device, by the row key of the report (``Report.position``).
 
     Reports from an earlier location of the device are left out.
     """
     locations = {
-        position: device.location_id
-        for device in devices
-        for position in (device.network_report, device.application_report)
-        if position
+        position: device.location_id for device in devices for position in device.newest_reports
     }
     query = select(Report).where(Report.position.in_(locations)).options(LINE)
     return {
@@ -265,7 +282,7 @@ def _newest_lines(session: Session, devices: Sequence[Device]) -> dict[int | Non
 
 def _open_requests(
     session: Session, devices: Sequence[Device], now: datetime
-) -> dict[UUID, list[OpenRequest]]:
+) -> dict[UUID, list[records.OpenRequest]]:
     query = (
         select(Request)
         .where(Request.binding_id.in_([device.binding_id for device in devices]), is_open(now))
@@ -273,17 +290,17 @@ def _open_requests(
     )
     requests = session.scalars(query).all()
     requesters = names_of_requesters(session, {each.requested_by_id for each in requests})
-    by_binding: dict[UUID, list[OpenRequest]] = defaultdict(list)
+    by_binding: dict[UUID, list[records.OpenRequest]] = defaultdict(list)
     for each in requests:
         by_binding[each.binding_id].append(
-            record_of(OpenRequest, each, requested_by=requesters.get(each.requested_by_id))
+            record_of(records.OpenRequest, each, requested_by=requesters.get(each.requested_by_id))
         )
     return by_binding
 
 
 def _pending_requests(
     session: Session, devices: Sequence[Device]
-) -> dict[tuple[str, UUID], list[PendingRequestRecord]]:
+) -> dict[tuple[str, UUID], list[records.PendingRequestRecord]]:
     """Return the waiting pending requests, by organization and instance.
 
     A dispatched pending request is not included, because its request is in `_open_requests`.
@@ -294,9 +311,9 @@ def _pending_requests(
     )
     rows = session.scalars(query.order_by(PendingRequest.position)).all()
     requesters = names_of_requesters(session, {str(row.requester_id) for row in rows})
-    by_device: dict[tuple[str, UUID], list[PendingRequestRecord]] = defaultdict(list)
+    by_device: dict[tuple[str, UUID], list[records.PendingRequestRecord]] = defaultdict(list)
     for row in rows:
         name = requesters.get(str(row.requester_id))
-        record = record_of(PendingRequestRecord, row, requested_by=name)
+        record = record_of(records.PendingRequestRecord, row, requested_by=name)
         by_device[row.organization_id, row.instance_id].append(record)
     return by_device

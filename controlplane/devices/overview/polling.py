@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from agent.wire.codec import encode
 from controlplane.devices.overview.console_feeds import EncodedRow, Snapshot
 from controlplane.devices.overview.listing import rows_at
-from controlplane.devices.requests.expiry import is_open
+from controlplane.devices.requests.requests import is_open
 from controlplane.operation.permissions import callers
 from controlplane.settings import Settings
 from controlplane.storage.monitoring_tables import MaintenanceWindow, PendingRequest

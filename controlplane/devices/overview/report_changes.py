@@ -45,8 +45,9 @@ class ReportChangeCache:
         Reports that the caller has no access to are not compared. For example, the earlier reports
         of a moved device may belong to a location that the caller has no access to.
         """
-        newest = [each for each in (device.network_report, device.application_report) if each]
-        query = select(Report).where(context.visible(Report), Report.position.in_(newest))
+        query = select(Report).where(
+            context.visible(Report), Report.position.in_(device.newest_reports)
+        )
         reports = context.session.scalars(query.order_by(Report.kind.desc())).all()
         results = (self._of_report(context, report) for report in reports)
         return tuple(each for each in results if each is not None)

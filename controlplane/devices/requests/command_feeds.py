@@ -14,7 +14,7 @@ from uuid import UUID
 
 from agent.wire.device_operations import Command
 from controlplane.devices.event_stream import EventStream
-from controlplane.devices.requests.delivery import COMMANDS_MAX
+from controlplane.devices.requests.requests import COMMANDS_MAX
 
 log = logging.getLogger("controlplane.devices.requests.command_feeds")
 KEYS_PER_POLL = 256

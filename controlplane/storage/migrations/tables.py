@@ -98,7 +98,7 @@ def _count_devices(connection: Connection) -> None:
     A subject defines which devices are counted. Here, devices are counted only for the subject
     ``device``, which stands for all of them. The running service counts devices for the other
     subjects, such as the rules of findings. The symbol of the subject with number 1 is "!"
-    (`controlplane.devices.findings.symbols`).
+    (`controlplane.devices.findings.counting`).
     """
     subject = "device"
     connection.execute(insert(FindingSubject).values(position=1, subject=subject))

@@ -12,7 +12,7 @@ from typing import Final
 
 import httpx2
 
-from controlplane.devices.locations.alert_webhook import is_public
+from controlplane.alerts.operations.routes import is_public
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """Returns the IP addresses of a host name and port. Raises OSError."""

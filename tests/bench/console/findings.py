@@ -20,9 +20,8 @@ from typing import Any, Final
 from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
-from controlplane.devices.findings.counting import day_of
-from controlplane.devices.findings.counts import findings
-from controlplane.devices.findings.listing import finding_devices
+from controlplane.devices.findings.counting import add_subjects, day_of
+from controlplane.devices.findings.listing import finding_devices, findings
 from controlplane.devices.findings.printers import worst_printers
 from controlplane.devices.findings.records import (
     FindingDevicesRequest,
@@ -37,7 +36,6 @@ from controlplane.devices.findings.rules import (
     RULES,
     RULES_VERSION,
 )
-from controlplane.devices.findings.symbols import add_subjects
 from controlplane.devices.overview.report_contents import PrinterState
 from controlplane.server import set_up_garbage_collection
 from controlplane.storage.database import Database

@@ -6,7 +6,7 @@ from itertools import islice
 from sqlalchemy.orm import Session
 
 from controlplane.merchant.sales import NewSale
-from controlplane.sandbox.continuing import stored_generator, stored_plan
+from controlplane.sandbox.loading import stored_generator, stored_plan
 from controlplane.sandbox.plan import ORGANIZATION
 
 

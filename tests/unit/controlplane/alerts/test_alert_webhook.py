@@ -15,7 +15,8 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.alerts.notifications import new_notification
-from controlplane.devices.locations.alert_webhook import PREFIX, WEBHOOK
+from controlplane.alerts.operations.registry import ALERT_WEBHOOK as PREFIX
+from controlplane.alerts.operations.routes import WEBHOOK
 from controlplane.devices.locations.operations import PREFIX as LOCATIONS
 from controlplane.settings import Settings
 from controlplane.storage.audit_tables import AuditEntry

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
+from agent.presentation.severity import SEVERITY_ORDER
 from agent.wire import routes
 from agent.wire.codec import encode, to_plain
 from controlplane.devices.liveness import update_liveness
@@ -15,7 +16,7 @@ from controlplane.devices.locations.locations import add_maintenance, schedules
 from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.overview.report_contents import TEXT_MAX, content_of
 from controlplane.devices.overview.summaries import store_old_contents
-from controlplane.devices.priority import HEALTHS, SEVERITIES, Priority, has_health, health_of
+from controlplane.devices.priority import HEALTHS, Priority, has_health, health_of
 from controlplane.merchant.locations import name_location
 from controlplane.storage.report_tables import DevicePrinter, ReportText
 from controlplane.storage.tables import Device
@@ -80,7 +81,7 @@ async def test_every_device_has_exactly_one_health(service: RunningService) -> N
 
     def check_all_combinations(session: Session) -> None:
         for priority in Priority:
-            for severity in (None, *SEVERITIES):
+            for severity in (None, *SEVERITY_ORDER):
                 session.execute(update(Device).values(priority=priority, severity=severity))
                 healths = [
                     health

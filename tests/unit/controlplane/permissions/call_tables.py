@@ -26,8 +26,7 @@ from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.accounts.second_factor import codes
 from controlplane.accounts.second_factor.operations import POLICY
 from controlplane.accounts.second_factor.operations import PREFIX as FACTOR
-from controlplane.alerts.operations.alerts import PREFIX as ALERTS
-from controlplane.devices.locations.alert_webhook import PREFIX as ALERT_WEBHOOK
+from controlplane.alerts.operations.registry import ALERT_WEBHOOK, ALERTS
 from controlplane.devices.locations.operations import PREFIX as LOCATION_SETTINGS
 from controlplane.retail import routes as retail
 from controlplane.storage.account_tables import SecondFactor, SignInSession

@@ -18,12 +18,12 @@ from agent.wire.device_operations import EnrollRequest
 from agent.wire.operator_operations import CreateRequestRequest
 from agent.wire.payloads.history import History, Incident
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.devices.requests.requests import create_request
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.pending_requests.creation import create
 from controlplane.pending_requests.records import CreatePendingRequest
 from controlplane.remote_control.enrollment import DescribedDevice, challenge, enroll
-from controlplane.remote_control.operator import create_request
 from controlplane.remote_control.submission import parse_submission, submit_result
 from controlplane.retail.limits import CURRENCY
 from controlplane.sandbox.loading import load

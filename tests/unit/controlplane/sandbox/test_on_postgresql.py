@@ -18,8 +18,7 @@ from controlplane.merchant.locations import set_zone
 from controlplane.merchant.rebuild import rebuild
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
-from controlplane.sandbox.continuing import continue_sales, stored_generator, stored_plan
-from controlplane.sandbox.loading import load
+from controlplane.sandbox.loading import continue_sales, load, stored_generator, stored_plan
 from controlplane.sandbox.ndjson import export, load_lines
 from controlplane.sandbox.plan import ORGANIZATION, Plan
 from controlplane.settings import Settings

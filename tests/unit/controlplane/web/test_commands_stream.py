@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from agent.wire.operator_operations import CreateRequestReply, CreateRequestRequest
 from controlplane.accounts.keys import key_store
+from controlplane.devices.requests.requests import create_request
 from controlplane.operation.context import RequestContext
-from controlplane.remote_control.operator import create_request
 from controlplane.settings import Settings
 from controlplane.web.background import background
 from controlplane.web.commands import (

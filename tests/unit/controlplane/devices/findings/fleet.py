@@ -19,8 +19,7 @@ from agent.wire.vocabulary import Kind
 from controlplane.devices.findings.judging import stop_counting_old_reports
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
-from controlplane.remote_control.enrollment import DescribedDevice, challenge, enroll
-from controlplane.remote_control.operator import revoke
+from controlplane.remote_control.enrollment import DescribedDevice, challenge, enroll, revoke
 from controlplane.remote_control.submission import Submission, parse_submission, submit_result
 from controlplane.settings import Settings
 from tests.fixtures.payloads import application_snapshot, small_venue

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES
 from agent.wire import routes
+from controlplane.devices.findings.counting import add_subjects, symbols
 from controlplane.devices.findings.judging import judge_again, stop_counting_old_reports
 from controlplane.devices.findings.rules import (
     NON_RULE_SUBJECTS,
@@ -17,7 +18,6 @@ from controlplane.devices.findings.rules import (
     RULES_VERSION,
     version_number,
 )
-from controlplane.devices.findings.symbols import add_subjects, symbols
 from controlplane.devices.overview import summaries
 from controlplane.storage.report_tables import DeviceFinding, JudgedReport, PrinterProblem
 from controlplane.storage.tables import Device

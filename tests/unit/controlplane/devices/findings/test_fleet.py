@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from controlplane.devices.findings.counts import findings
-from controlplane.devices.findings.listing import finding_devices
+from controlplane.devices.findings.counting import symbols
+from controlplane.devices.findings.listing import finding_devices, findings
 from controlplane.devices.findings.records import (
     FindingDevicesRequest,
     FindingEntry,
@@ -20,7 +20,6 @@ from controlplane.devices.findings.records import (
 )
 from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, rule_of
 from controlplane.devices.findings.sums import Sums, SumsOfMost, quickest_sums
-from controlplane.devices.findings.symbols import symbols
 from controlplane.devices.priority import ONLINE, Priority
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext

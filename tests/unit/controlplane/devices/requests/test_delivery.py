@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from agent.wire.codec import validate
 from agent.wire.device_operations import Command
-from controlplane.devices.requests import delivery
+from controlplane.devices.requests import requests
 from controlplane.storage.tables import ApiKey
 from tests.unit.controlplane.running_service import RunningService
 
@@ -50,7 +50,7 @@ async def test_a_key_receives_only_the_commands_of_its_devices(
 async def test_commands_that_a_key_cannot_access_do_not_use_up_its_limit(
     service: RunningService, monkeypatch: pytest.MonkeyPatch, other_keys: int
 ) -> None:
-    monkeypatch.setattr(delivery, "COMMANDS_MAX", 2)
+    monkeypatch.setattr(requests, "COMMANDS_MAX", 2)
     hidden, visible = [
         await service.device(location_id=location_id).enrolled()
         for location_id in ("loc-0001", "loc-0002")
@@ -65,7 +65,7 @@ async def test_commands_that_a_key_cannot_access_do_not_use_up_its_limit(
     def commands_of_restricted_key(session: Session) -> list[Command]:
         session.get_one(ApiKey, key_ids[0]).locations = ["loc-0002"]
         session.flush()
-        return delivery.waiting_by_key(session, key_ids, service.clock())[key_ids[0]]
+        return requests.waiting_by_key(session, key_ids, service.clock())[key_ids[0]]
 
     commands = service.database.write(commands_of_restricted_key)
     assert [str(each.request_id) for each in commands] == [request]
