@@ -33,11 +33,12 @@ KNOWN_LISTED_MAX: Final = 10
 """Maximum number of existing locations that an error message names."""
 
 
-def create(options: argparse.Namespace) -> int:
+def create(options: argparse.Namespace) -> None:
     locations = [*options.location, *read_locations(options.locations_file)]
     require_location_ids(locations)
     if options.out is not None:
-        return _create_files(options, locations)
+        _create_files(options, locations)
+        return
     if options.count is not None or options.locations_file is not None:
         raise UsageError("--count and --locations-file require --out, a directory for the keys")
     key = key_store.new_key(name=options.name, locations=locations)
@@ -46,10 +47,9 @@ def create(options: argparse.Namespace) -> int:
     access = f"{_grant_of(options)}, {scope}"
     print_secret(key.secret, f"Access: {access}. Save the key: it is shown only once.")
     report_new_locations(new_locations)
-    return 0
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     def read(session: Session) -> tuple[Sequence[ApiKey], Mapping[UUID, str]]:
         keys = key_store.list_keys(session)
         return keys, email_addresses(session, {key.owner_id for key in keys if key.owner_id})
@@ -69,10 +69,9 @@ def list_all(options: argparse.Namespace) -> int:
             "owner": lambda key: key.owner_id and owners.get(key.owner_id, "deleted"),
         }
     print_records(keys, columns, "There are no keys. Create one: venue-control keys create --write")
-    return 0
 
 
-def revoke(options: argparse.Namespace) -> int:
+def revoke(options: argparse.Namespace) -> None:
     key_id = find_key_id(options.id, in_database(options, key_store.list_keys))
 
     def work(session: Session) -> bool:
@@ -85,10 +84,9 @@ def revoke(options: argparse.Namespace) -> int:
     if not in_database(options, work):
         raise CommandError(f"there is no key {key_id}")
     print(f"revoked {key_id}")
-    return 0
 
 
-def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
+def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> None:
     """Write all keys to the disk, then add them to the database in one transaction."""
     files = plan_key_files(locations, options.count or 1, options.name)
     directory = Path(options.out)
@@ -101,7 +99,6 @@ def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
     if not options.write:
         sys.stderr.write("An agent cannot enroll with these keys. For an agent, use --write.\n")
     report_new_locations(new_locations)
-    return 0
 
 
 def _grant_of(options: argparse.Namespace) -> str:

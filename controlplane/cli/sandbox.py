@@ -40,7 +40,7 @@ from controlplane.storage.merchant.merchant_tables import Organization
 KEY_NAME = "sandbox"
 
 
-def load(options: argparse.Namespace) -> int:
+def load(options: argparse.Namespace) -> None:
     now = system_clock()
     last_day = options.until or now.date()
     plan = Plan(
@@ -81,7 +81,6 @@ def load(options: argparse.Namespace) -> int:
         "Then, with these variables: venue-control sales\n"
         "                            venue-control figures --location loc-0001 --all\n"
     )
-    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
     return _Keys(api_key, retail_key)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Generate sales until Ctrl-C. A service with the same database shows the new sales."""
     require_database(options.database)
     with open_database(options.database) as database, _as_command_errors():
@@ -121,11 +120,11 @@ def run(options: argparse.Namespace) -> int:
             if sales or refunds:
                 print(f"{now:%H:%M:%S} {sales} sales, {refunds} refunds", flush=True)
             if options.once:
-                return 0
+                return
             time.sleep(options.every)
 
 
-def export(options: argparse.Namespace) -> int:
+def export(options: argparse.Namespace) -> None:
     require_database(options.database)
     with open_database(options.database) as database, _open_file(options.file, "w") as out:
 
@@ -136,14 +135,12 @@ def export(options: argparse.Namespace) -> int:
                 out.write(line)
 
         database.read(work)
-    return 0
 
 
-def import_file(options: argparse.Namespace) -> int:
+def import_file(options: argparse.Namespace) -> None:
     with _open_file(options.file, "r") as lines, _as_command_errors():
         counts = in_database(options, lambda s: load_lines(s, lines), may_create=True)
     sys.stderr.write(", ".join(f"{count} {name}" for name, count in counts.items()) + "\n")
-    return 0
 
 
 def rebuild_all(options: argparse.Namespace) -> int:

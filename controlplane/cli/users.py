@@ -34,7 +34,7 @@ PASSWORD_FILE_MAX: Final = 4096
 """Maximum number of characters that are read from a password file."""
 
 
-def add(options: argparse.Namespace) -> int:
+def add(options: argparse.Namespace) -> None:
     """Add a user to the organization. With ``--known``, an existing user keeps the password."""
     email = _email(options)
     require_location_ids(options.location)
@@ -66,10 +66,9 @@ def add(options: argparse.Namespace) -> int:
     report_new_locations(new_locations)
     if options.known:
         sys.stderr.write("The user exists already and keeps the password.\n")
-    return 0
 
 
-def change_role(options: argparse.Namespace) -> int:
+def change_role(options: argparse.Namespace) -> None:
     require_location_ids(options.location)
 
     def work(session: Session) -> tuple[list[str], list[str]]:
@@ -89,10 +88,9 @@ def change_role(options: argparse.Namespace) -> int:
     locations, new_locations = in_database(options, work)
     _print_role(options, locations)
     report_new_locations(new_locations)
-    return 0
 
 
-def remove(options: argparse.Namespace) -> int:
+def remove(options: argparse.Namespace) -> None:
     def work(session: Session) -> None:
         user = session.get_one(User, _membership(session, options).user_id)
         _add_entry(session, options, "member.remove", user)
@@ -100,10 +98,9 @@ def remove(options: argparse.Namespace) -> int:
 
     in_database(options, work)
     print(f"{_email(options)}: no longer a member of {options.organization}")
-    return 0
 
 
-def change_password(options: argparse.Namespace) -> int:
+def change_password(options: argparse.Namespace) -> None:
     # Raise errors before the operator is prompted for a password.
     in_database(options, lambda session: _user(session, options))
     password_hash = read_password_hash(options)
@@ -119,10 +116,9 @@ def change_password(options: argparse.Namespace) -> int:
 
     in_database(options, work)
     print(f"{_email(options)}: the password is changed and all sessions have ended")
-    return 0
 
 
-def reset_second_factor(options: argparse.Namespace) -> int:
+def reset_second_factor(options: argparse.Namespace) -> None:
     def work(session: Session) -> bool:
         user = _user(session, options)
         if not codes.remove(session, user.id):
@@ -138,10 +134,9 @@ def reset_second_factor(options: argparse.Namespace) -> int:
     if not in_database(options, work):
         raise CommandError(f"{_email(options)} has no second factor")
     print(f"{_email(options)}: the second factor is removed and all sessions have ended")
-    return 0
 
 
-def policy(options: argparse.Namespace) -> int:
+def policy(options: argparse.Namespace) -> None:
     """Print the sign-in policy of an organization. With options, change the policy first."""
 
     def work(session: Session) -> str:
@@ -167,10 +162,9 @@ def policy(options: argparse.Namespace) -> int:
         return text
 
     print(f"{options.organization}: {in_database(options, work)}")
-    return 0
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     print_records(
         in_database(options, lambda session: users.members(session, options.organization)),
         {
@@ -181,7 +175,6 @@ def list_all(options: argparse.Namespace) -> int:
         },
         "There are no members. Add one: venue-control users add EMAIL --role owner",
     )
-    return 0
 
 
 def _set_membership(

@@ -51,7 +51,7 @@ DEVICES_CSV: Final[CsvColumns[Row]] = {
 }
 
 
-def show(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace) -> None:
     """Show how many devices have each finding, or the devices with one finding or new findings."""
     filters = {
         "rule": options.rule,
@@ -64,17 +64,18 @@ def show(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         try:
             if options.rule is None and not options.new:
-                return _show_counts(options, fleet.findings(client, FindingsRequest(**filters)))
-            body = FindingDevicesRequest(is_new=options.new or None, **filters)
-            return _show_devices(options, fleet.finding_devices(client, body))
+                _show_counts(options, fleet.findings(client, FindingsRequest(**filters)))
+            else:
+                body = FindingDevicesRequest(is_new=options.new or None, **filters)
+                _show_devices(options, fleet.finding_devices(client, body))
         except NotFoundError as error:
             raise CommandError("this service has no list of findings") from error
 
 
-def _show_counts(options: argparse.Namespace, reply: FindingsReply) -> int:
+def _show_counts(options: argparse.Namespace, reply: FindingsReply) -> None:
     present_findings = [each for each in reply.findings if each.device_count]
     if print_json_or_csv(options, present_findings, COUNTS_CSV):
-        return 0
+        return
     from controlplane.cli.screen import tables  # rich is slow to import
 
     tables.print_rows_and_sentences(
@@ -93,13 +94,12 @@ def _show_counts(options: argparse.Namespace, reply: FindingsReply) -> int:
         "No findings in recent reports.",
     )
     tables.print_note(_describe_unknown(reply.unknown_count, reply.device_count))
-    return 0
 
 
-def _show_devices(options: argparse.Namespace, reply: FindingDevicesReply) -> int:
+def _show_devices(options: argparse.Namespace, reply: FindingDevicesReply) -> None:
     rows = [(entry, each) for entry in reply.entries for each in entry.devices]
     if print_json_or_csv(options, rows if options.csv else reply.entries, DEVICES_CSV):
-        return 0
+        return
     from controlplane.cli.screen import tables  # rich is slow to import
 
     tables.print_rows_and_sentences(
@@ -117,7 +117,6 @@ def _show_devices(options: argparse.Namespace, reply: FindingDevicesReply) -> in
         "No new findings." if options.new else "No devices have this finding.",
     )
     tables.print_note(_describe_unknown(reply.unknown_count, None))
-    return 0
 
 
 def _describe_devices(entry: FindingEntry) -> str:

@@ -41,7 +41,7 @@ CSV: Final[CsvColumns[Row]] = {
 }
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     with client_of(options) as client:
         try:
             incidents = fleet.incidents(client, options.location, options.days)
@@ -54,7 +54,6 @@ def list_all(options: argparse.Namespace) -> int:
     ]
     if not print_json_or_csv(options, rows if options.csv else incidents, CSV):
         _print(incidents, options.days)
-    return 0
 
 
 def sentence_of(incident: IncidentRecord) -> str:

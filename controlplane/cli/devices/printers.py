@@ -29,7 +29,7 @@ CSV: Final[CsvColumns[PrinterRecord]] = {
 }
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     with client_of(options) as client:
         try:
             printers = fleet.printers(client, options.printer_state, options.search)
@@ -38,10 +38,8 @@ def list_all(options: argparse.Namespace) -> int:
     options.search = ""  # the service has applied the search
     filters = Filters(options)
     printers = [printer for printer in printers if filters.matches(printer.device)]
-    if print_json_or_csv(options, printers, CSV):
-        return 0
-    _print(printers)
-    return 0
+    if not print_json_or_csv(options, printers, CSV):
+        _print(printers)
 
 
 def _print(printers: list[PrinterRecord]) -> None:

@@ -44,7 +44,7 @@ CSV: Final[CsvColumns[Device]] = {
 }
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     with client_of(options) as client:
         devices_of_service, is_cut = client.devices()
         healths = fleet.healths(client)
@@ -66,10 +66,9 @@ def list_all(options: argparse.Namespace) -> int:
             print(json.dumps(to_plain(device)))
     elif not print_json_or_csv(options, devices, CSV):
         print_devices(devices, is_cut=is_cut, all_count=len(devices_of_service))
-        return 0
+        return
     if is_cut:
         sys.stderr.write(f"{MORE_DEVICES_NOTE}\n")
-    return 0
 
 
 def print_devices(devices: Sequence[Device], *, is_cut: bool, all_count: int | None = None) -> None:
@@ -100,7 +99,7 @@ def print_devices(devices: Sequence[Device], *, is_cut: bool, all_count: int | N
         print_note(MORE_DEVICES_NOTE)
 
 
-def show(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace) -> None:
     """Show the device with the newest page of its requests and reports."""
     with client_of(options) as client:
         instance_id = find_device_id(client, options.instance)
@@ -108,7 +107,7 @@ def show(options: argparse.Namespace) -> int:
         days = () if options.json else timeline_lines(client, instance_id)
     if options.json:
         print(encode_indented(detail))
-        return 0
+        return
     # rich is slow to import
     from controlplane.cli.screen.tables import console, print_facts, print_lines
 
@@ -141,10 +140,9 @@ def show(options: argparse.Namespace) -> int:
     )
     if detail.next_cursor is not None:
         console().print("\nOlder requests and reports are not shown.")
-    return 0
 
 
-def revoke(options: argparse.Namespace) -> int:
+def revoke(options: argparse.Namespace) -> None:
     """Revoke the device's binding after a confirmation.
 
     Only a new enrollment binds the device again.
@@ -155,7 +153,6 @@ def revoke(options: argparse.Namespace) -> int:
             _confirm(client, body)
         client.revoke(body)
     print(f"revoked {body.instance_id}")
-    return 0
 
 
 def device_facts(device: Device) -> Iterable[tuple[str, Cell]]:

@@ -35,7 +35,7 @@ from controlplane.devices.overview.records import ListedReport, ReportsRequest
 DeviceReports = list[tuple[Device, ReportSummary]]
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     """List reports.
 
     This project's service has an operation that lists all reports. The contract does not define
@@ -54,9 +54,8 @@ def list_all(options: argparse.Namespace) -> int:
             {**to_plain(report), "instanceId": str(device.instance_id)} for device, report in pairs
         ]
         print(json.dumps(records, indent=2))
-        return 0
-    _print(pairs, f"No report since {since.astimezone():%Y-%m-%d %H:%M}.")
-    return 0
+    else:
+        _print(pairs, f"No report since {since.astimezone():%Y-%m-%d %H:%M}.")
 
 
 def _read_list_of_service(
@@ -99,7 +98,7 @@ def _print(pairs: DeviceReports, empty: str) -> None:
     print_rows_and_sentences(headings, rows, sentences, empty)
 
 
-def show(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace) -> None:
     if (options.id is None) == (options.latest is None):
         raise UsageError("give either the id of a report or --latest DEVICE KIND")
     if options.against is not None and (options.html is not None or options.csv is not None):
@@ -111,7 +110,8 @@ def show(options: argparse.Namespace) -> int:
             else find_report_id(client, options.id)
         )
         if options.against is not None:
-            return show_against(client, report_id, options)
+            show_against(client, report_id, options)
+            return
         report = client.report(ReportDetailRequest(report_id=report_id))
     if options.json:
         print(encode_indented(report))
@@ -121,7 +121,6 @@ def show(options: argparse.Namespace) -> int:
         _write_csv(report, options.csv)
     else:
         _show(report)
-    return 0
 
 
 def _read_each_device(

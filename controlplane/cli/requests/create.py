@@ -24,7 +24,8 @@ EXIT_INTERRUPTED = 130
 
 def create(options: argparse.Namespace) -> int:
     if options.when_back:
-        return pending.create(options)
+        pending.create(options)
+        return 0
     if not options.wait and (options.at_once or options.out):
         raise UsageError("--at-once and --out require --wait")
     return _request_one(options) if is_for_one(options) else _request_many(options)

@@ -20,7 +20,7 @@ from controlplane.pending_requests.records import (
 PATH = "/console/api/pending-requests"
 
 
-def create(options: argparse.Namespace) -> int:
+def create(options: argparse.Namespace) -> None:
     if options.wait or options.at_once or options.out:
         raise UsageError("--when-back cannot be used with --wait, --at-once or --out")
     until = datetime.now(UTC) + timedelta(seconds=options.until)
@@ -41,7 +41,7 @@ def create(options: argparse.Namespace) -> int:
             )
             for start in range(0, count, DEVICES_MAX)
         ]
-    return _print(replies, until)
+    _print(replies, until)
 
 
 def _selected_ids(options: argparse.Namespace, client: OperationsClient) -> list[UUID]:
@@ -51,7 +51,7 @@ def _selected_ids(options: argparse.Namespace, client: OperationsClient) -> list
     return [device.instance_id for device in devices if device.revoked_at is None]
 
 
-def _print(replies: Sequence[CreatePendingReply], until: datetime) -> int:
+def _print(replies: Sequence[CreatePendingReply], until: datetime) -> None:
     pending_count = sum(len(reply.pending_requests) for reply in replies)
     existing_count = sum(reply.existing for reply in replies)
     refused_count = sum(reply.refused for reply in replies)
@@ -65,4 +65,3 @@ def _print(replies: Sequence[CreatePendingReply], until: datetime) -> int:
         print(f"{existing_count} of the devices already had a pending request of this kind")
     if refused_count:
         print(f"{refused_count} left out: they are revoked or make no reports of this kind")
-    return 0

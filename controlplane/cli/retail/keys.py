@@ -19,7 +19,7 @@ from controlplane.retail.credentials.clients import Environment
 from controlplane.storage.merchant.retail_tables import RetailKey
 
 
-def create(options: argparse.Namespace) -> int:
+def create(options: argparse.Namespace) -> None:
     environment: Environment = "live" if options.live else "test"
 
     def work(session: Session) -> str:
@@ -39,10 +39,9 @@ def create(options: argparse.Namespace) -> int:
     access = "read, and create goods" if options.write else "read only"
     note = f"Access of this {environment} key: {access}. Save the key: it is shown only once."
     print_secret(key, note)
-    return 0
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     print_records(
         in_database(options, clients.list_keys),
         {
@@ -55,10 +54,9 @@ def list_all(options: argparse.Namespace) -> int:
         },
         "There are no retail keys. Create one: venue-control retail keys create",
     )
-    return 0
 
 
-def revoke(options: argparse.Namespace) -> int:
+def revoke(options: argparse.Namespace) -> None:
     """Revoke a key. Its access tokens are refused within seconds."""
     key_id = find_key_id(options.id, in_database(options, clients.list_keys), "retail keys list")
 
@@ -72,10 +70,9 @@ def revoke(options: argparse.Namespace) -> int:
     if not in_database(options, work):
         raise CommandError(f"there is no key {key_id}")
     print(f"revoked {key_id}")
-    return 0
 
 
-def rotate_signing_key(options: argparse.Namespace) -> int:
+def rotate_signing_key(options: argparse.Namespace) -> None:
     def work(session: Session) -> UUID:
         key_id = signing_keys.rotate(session, system_clock())
         subject = Subject("signing_key", str(key_id))
@@ -87,4 +84,3 @@ def rotate_signing_key(options: argparse.Namespace) -> int:
         "Existing access tokens are refused within seconds. API keys and refresh tokens stay\n"
         "valid: clients get new access tokens with them.\n"
     )
-    return 0

@@ -85,7 +85,7 @@ class Plan:
     location: tuple[str, str, str] | None
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     read_existing = partial(_read_existing, organization_id=options.organization)
     existing = in_database(options, read_existing, may_create=True)
     if existing.is_complete:
@@ -101,7 +101,6 @@ def run(options: argparse.Namespace) -> int:
         if secret is not None:
             print_secret(secret, "This is the first key. Save it: it is shown only once.")
     _print_next(options)
-    return 0
 
 
 def _read_existing(session: Session, organization_id: str) -> SetupState:
