@@ -25,14 +25,14 @@ from controlplane.cli.connection import (
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of
 from controlplane.cli.reports.changes import show_against
-from controlplane.cli.screen.cells import age, status
-from controlplane.cli.screen.output import write_exactly
+from controlplane.cli.screen.cells import Cell, Styled, age, status
+from controlplane.cli.screen.output import print_records, write_exactly
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 from controlplane.devices.overview.records import ListedReport, ReportsRequest
 
-DeviceReports = list[tuple[Device, ReportSummary]]
+DeviceReport = tuple[Device, ReportSummary]
 
 
 def list_all(options: argparse.Namespace) -> None:
@@ -55,12 +55,25 @@ def list_all(options: argparse.Namespace) -> None:
         ]
         print(json.dumps(records, indent=2))
     else:
-        _print(pairs, f"No report since {since.astimezone():%Y-%m-%d %H:%M}.")
+        print_records(
+            pairs,
+            {
+                "report": lambda pair: pair[1].report_id,
+                "device": lambda pair: pair[0].legacy_install_id,
+                "location": lambda pair: location_of(pair[0]),
+                "kind": lambda pair: pair[1].kind,
+                "outcome": lambda pair: status(pair[1].outcome),
+                "received": lambda pair: age(pair[1].created_at),
+                "headline": _headline_of,
+            },
+            f"No report since {since.astimezone():%Y-%m-%d %H:%M}.",
+            has_sentences=True,
+        )
 
 
 def _read_list_of_service(
     client: OperationsClient, devices: list[Device], since: datetime, options: argparse.Namespace
-) -> DeviceReports | None:
+) -> list[DeviceReport] | None:
     """Return the reports with their headlines, or None if the service has no list of reports."""
     instance_id = devices[0].instance_id if options.device is not None else None
     request = ReportsRequest(instance_id=instance_id, kind=options.kind, since=since)
@@ -73,29 +86,13 @@ def _read_list_of_service(
     ]
 
 
-def _print(pairs: DeviceReports, empty: str) -> None:
+def _headline_of(pair: DeviceReport) -> Cell:
     from agent.presentation.terminal.blocks import STYLES  # rich is slow to import
-    from controlplane.cli.screen.tables import print_rows_and_sentences, text_of
 
-    rows = [
-        (
-            report.report_id,
-            device.legacy_install_id,
-            location_of(device),
-            report.kind,
-            status(report.outcome),
-            age(report.created_at),
-        )
-        for device, report in pairs
-    ]
-    sentences = [
-        text_of(report.headline or "", STYLES[report.severity or "muted"])
-        if isinstance(report, ListedReport)
-        else text_of("")
-        for _, report in pairs
-    ]
-    headings = ("report", "device", "location", "kind", "outcome", "received", "headline")
-    print_rows_and_sentences(headings, rows, sentences, empty)
+    report = pair[1]
+    if not isinstance(report, ListedReport):
+        return ""
+    return Styled(report.headline or "", STYLES[report.severity or "muted"])
 
 
 def show(options: argparse.Namespace) -> None:
@@ -125,9 +122,9 @@ def show(options: argparse.Namespace) -> None:
 
 def _read_each_device(
     client: OperationsClient, devices: list[Device], since: datetime, kind: Kind | None
-) -> DeviceReports:
+) -> list[DeviceReport]:
     """Return the reports of these devices created at ``since`` or later, newest first."""
-    pairs: DeviceReports = []
+    pairs: list[DeviceReport] = []
     with Progress() as progress:
         for number, device in enumerate(devices, 1):
             progress.show(f"reading {number} of {len(devices)} devices: {len(pairs)} reports")
