@@ -73,11 +73,15 @@ def set_name(options: argparse.Namespace) -> None:
     print(f"{options.id or options.organization}: {text}")
 
 
-def require_name(text: str) -> str:
-    """Return the trimmed name. Raises UsageError if it is empty, too long or not printable."""
+def require_name(text: str, noun: str = "a name") -> str:
+    """Return a trimmed name, or another text with the same limits.
+
+    Raises:
+        UsageError: the text is empty, too long or not printable. The message calls it ``noun``.
+    """
     name = text.strip()
     if not 1 <= len(name) <= NAME_MAX or not name.isprintable():
-        raise UsageError(f"a name has 1 to {NAME_MAX} printable characters")
+        raise UsageError(f"{noun} has 1 to {NAME_MAX} printable characters")
     return name
 
 

@@ -36,7 +36,7 @@ PASSWORD_FILE_MAX: Final = 4096
 
 def add(options: argparse.Namespace) -> None:
     """Add a user to the organization. With ``--known``, an existing user keeps the password."""
-    email = _email(options)
+    email = require_email(options.email)
     require_location_ids(options.location)
     name = options.name.strip() or email
     if len(name) > NAME_MAX or not name.isprintable():
@@ -97,7 +97,7 @@ def remove(options: argparse.Namespace) -> None:
         users.remove_membership(session, user.id, options.organization, system_clock())
 
     in_database(options, work)
-    print(f"{_email(options)}: no longer a member of {options.organization}")
+    print(f"{require_email(options.email)}: no longer a member of {options.organization}")
 
 
 def change_password(options: argparse.Namespace) -> None:
@@ -108,14 +108,10 @@ def change_password(options: argparse.Namespace) -> None:
     def work(session: Session) -> None:
         user = _user(session, options)
         users.set_password(session, user, password_hash)
-        for membership in users.memberships(session, user.id):
-            add_audit_entry(
-                session, "password.change", user_subject(user), "signed out everywhere",
-                organization_id=membership.organization_id,
-            )  # fmt: skip
+        _note_sign_out(session, "password.change", user)
 
     in_database(options, work)
-    print(f"{_email(options)}: the password is changed and all sessions have ended")
+    print(f"{require_email(options.email)}: the password is changed and all sessions have ended")
 
 
 def reset_second_factor(options: argparse.Namespace) -> None:
@@ -124,16 +120,14 @@ def reset_second_factor(options: argparse.Namespace) -> None:
         if not codes.remove(session, user.id):
             return False
         users.end_sessions(session, user.id)
-        for membership in users.memberships(session, user.id):
-            add_audit_entry(
-                session, "second_factor.remove", user_subject(user), "signed out everywhere",
-                organization_id=membership.organization_id,
-            )  # fmt: skip
+        _note_sign_out(session, "second_factor.remove", user)
         return True
 
-    if not in_database(options, work):
-        raise CommandError(f"{_email(options)} has no second factor")
-    print(f"{_email(options)}: the second factor is removed and all sessions have ended")
+    is_removed = in_database(options, work)
+    email = require_email(options.email)
+    if not is_removed:
+        raise CommandError(f"{email} has no second factor")
+    print(f"{email}: the second factor is removed and all sessions have ended")
 
 
 def policy(options: argparse.Namespace) -> None:
@@ -150,11 +144,11 @@ def policy(options: argparse.Namespace) -> None:
             accepts_passwords = options.passwords == "accepted"
         if options.second_factor is not None:
             requires_second_factor = options.second_factor == "required"
-        sign_in_policy.set_policy(
+        row = sign_in_policy.set_policy(
             session, organization_id, accepts_passwords=accepts_passwords,
             requires_second_factor=requires_second_factor,
         )  # fmt: skip
-        text = sign_in_policy.describe_policy(sign_in_policy.policy_of(session, organization_id))
+        text = sign_in_policy.describe_policy(row)
         subject = Subject("organization", organization_id)
         add_audit_entry(
             session, "sign_in_policy.change", subject, text, organization_id=organization_id
@@ -201,14 +195,24 @@ def _add_entry(
     add_audit_entry(session, operation, subject, detail, organization_id=organization_id)
 
 
+def _note_sign_out(session: Session, operation: Operation, user: User) -> None:
+    """Add an entry to the audit log of each organization of the user."""
+    for membership in users.memberships(session, user.id):
+        add_audit_entry(
+            session, operation, user_subject(user), "signed out everywhere",
+            organization_id=membership.organization_id,
+        )  # fmt: skip
+
+
 def _print_role(options: argparse.Namespace, locations: list[str]) -> None:
     scope = ", ".join(locations) or "all locations"
-    print(f"{_email(options)}: {options.role} of {options.organization}, {scope}")
+    print(f"{require_email(options.email)}: {options.role} of {options.organization}, {scope}")
 
 
-def _email(options: argparse.Namespace) -> str:
+def require_email(text: str) -> str:
+    """Return the trimmed address. Raises UsageError."""
     try:
-        return users.require_email(options.email)
+        return users.require_email(text)
     except ValueError as error:
         raise UsageError(str(error)) from error
 

@@ -32,7 +32,7 @@ from controlplane.cli.locations import require_name
 from controlplane.cli.screen.cells import shorten_list
 from controlplane.cli.screen.output import print_secret
 from controlplane.cli.setup import dialog
-from controlplane.cli.users import read_password_hash
+from controlplane.cli.users import read_password_hash, require_email
 from controlplane.client.errors import UsageError
 from controlplane.clock import system_clock
 from controlplane.devices.locations.locations import set_zone_and_hours
@@ -139,7 +139,7 @@ def _make_plan(options: argparse.Namespace, existing: SetupState) -> Plan:
     if not existing.name:
         organization = _value(options.organization_name, "Name of your business", require_name)
     if not existing.owners:
-        email = _value(options.email, "Your e-mail address", _require_email)
+        email = _value(options.email, "Your e-mail address", require_email)
         # Ask for the name only if the e-mail address was asked for.
         if must_ask["--email"] and not options.name:
             user_name = dialog.ask("Your name", require_name)
@@ -162,13 +162,6 @@ def _make_plan(options: argparse.Namespace, existing: SetupState) -> Plan:
 
 def _value(option: str | None, question: str, parse: dialog.Parser[str]) -> str:
     return parse(option) if option else dialog.ask(question, parse)
-
-
-def _require_email(text: str) -> str:
-    try:
-        return users.require_email(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 def _require_zone(text: str) -> str:

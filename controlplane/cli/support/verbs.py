@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from controlplane.cli.chosen_database import in_database
+from controlplane.cli.locations import require_name
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.cells import Styled, age
 from controlplane.cli.screen.output import print_json_or_csv, print_records, print_secret
@@ -19,14 +20,13 @@ from controlplane.support import channels
 from controlplane.support.links import all_links, end_link, link_record, make_link
 from controlplane.support.messages import Link, LinkState
 
-LABEL_MAX: Final = 128
 _KIND: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _STYLES: Final[dict[LinkState, str]] = {"waiting": "cyan", "confirmed": "green"}
 
 
 def create_link(options: argparse.Namespace) -> None:
-    channel = require_label(options.channel, "a channel")
-    requested_by = require_label(options.asked_by, "a name")
+    channel = require_name(options.channel, "a channel")
+    requested_by = require_name(options.asked_by)
     new_link = in_database(
         options,
         lambda session: make_link(
@@ -84,7 +84,7 @@ def list_channels(options: argparse.Namespace) -> None:
 
 def set_channel(options: argparse.Namespace) -> None:
     kind, address = _kind_and_address(options)
-    hours = None if options.hours is None else require_label(options.hours, "the text of --hours")
+    hours = None if options.hours is None else require_name(options.hours, "the text of --hours")
     if not in_database(
         options, partial(channels.set_channel, kind=kind, address=address, hours=hours)
     ):
@@ -101,18 +101,6 @@ def remove_channel(options: argparse.Namespace) -> None:
     print(f"removed {kind} {address}")
 
 
-def require_label(text: str, noun: str) -> str:
-    """Return ``text``, which merchants read, without white space at its ends.
-
-    Raises:
-        UsageError: the text is empty, too long or not printable. The message calls it ``noun``.
-    """
-    label = text.strip()
-    if not 1 <= len(label) <= LABEL_MAX or not label.isprintable():
-        raise UsageError(f"{noun} has 1 to {LABEL_MAX} printable characters")
-    return label
-
-
 def _links(options: argparse.Namespace) -> list[Link]:
     now = system_clock()
     return in_database(
@@ -125,4 +113,4 @@ def _kind_and_address(options: argparse.Namespace) -> tuple[str, str]:
         raise UsageError(
             "a kind is one word of lowercase letters, digits and -, such as phone or email"
         )
-    return options.kind, require_label(options.address, "an address")
+    return options.kind, require_name(options.address, "an address")
