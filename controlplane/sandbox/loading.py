@@ -13,15 +13,14 @@ from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import Clock, hour_of
 from controlplane.merchant.rebuild import rebuild
-from controlplane.merchant.rows import (
-    Row,
+from controlplane.merchant.sales import LineRow, NewRefund, line_rows, money_of, refund_tax
+from controlplane.merchant.writing import (
     line_table_rows,
     payment_rows,
     refund_line_rows,
     refund_row,
     sale_row,
 )
-from controlplane.merchant.sales import LineRow, NewRefund, line_rows, money_of, refund_tax
 from controlplane.sandbox.catalog import make_catalog
 from controlplane.sandbox.generator import DayGenerator, Transaction
 from controlplane.sandbox.locations import Venue, create_locations
@@ -34,7 +33,7 @@ from controlplane.storage.merchant.sales_tables import (
     SaleLine,
     SalePayment,
 )
-from controlplane.storage.statements import advance_position, insert_rows
+from controlplane.storage.statements import Row, advance_position, insert_rows
 
 BATCH: Final = 5_000
 """Number of sales that are written at once."""
