@@ -7,6 +7,7 @@ therefore committed, with changes such as the end of a grant whose code was used
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -103,12 +104,12 @@ class Code:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
 class Token:
     """A token and its grant, with the interface that Authlib requires."""
 
-    def __init__(self, row: OAuthToken, grant: OAuthGrant) -> None:
-        self.row = row
-        self.grant = grant
+    row: OAuthToken
+    grant: OAuthGrant
 
     def check_client(self, client: Client) -> bool:
         return self.grant.client_id == client.row.id
@@ -117,12 +118,12 @@ class Token:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
 class ConsentingUser:
     """A user who consented, and the organization of the consent."""
 
-    def __init__(self, user_id: UUID, organization_id: str) -> None:
-        self.user_id = user_id
-        self.organization_id = organization_id
+    user_id: UUID
+    organization_id: str
 
 
 class Request(OAuth2Request):  # type: ignore[misc]
