@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -56,14 +55,14 @@ def load(options: argparse.Namespace) -> None:
     end_of_last_day = datetime.combine(last_day + timedelta(days=1), datetime.min.time(), UTC)
     until = now if options.until is None else end_of_last_day
 
-    def work(session: Session) -> tuple[LoadCounts, _Keys]:
+    def work(session: Session) -> tuple[LoadCounts, tuple[str, str]]:
         _clear_old_sandbox(session, plan.organization_id, replace=options.replace)
         counts = load_plan(session, plan, until, _show_progress)
         return counts, _make_keys(session, plan.organization_id, now)
 
     began_s = time.monotonic()
     with _as_command_errors():
-        counts, keys = in_database(options, work, may_create=True)
+        counts, (api_key, retail_key) = in_database(options, work, may_create=True)
     duration_s = time.monotonic() - began_s
     sys.stderr.write(
         f"\r{counts.sales} sales and {counts.refunds} refunds at {counts.locations} locations,"
@@ -71,8 +70,7 @@ def load(options: argparse.Namespace) -> None:
         "Access of these keys: read only. Save the keys: they are shown only once.\n"
     )
     sys.stdout.write(
-        f"export {API_KEY.variable}={keys.api_key}\n"
-        f"export {RETAIL_KEY.variable}={keys.retail_key}\n"
+        f"export {API_KEY.variable}={api_key}\nexport {RETAIL_KEY.variable}={retail_key}\n"
     )
     sys.stdout.flush()
     database_option = f" --database {shlex.quote(options.database)}" if options.database else ""
@@ -83,13 +81,7 @@ def load(options: argparse.Namespace) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    api_key: str
-    retail_key: str
-
-
-def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
+def _make_keys(session: Session, organization_id: str, now: datetime) -> tuple[str, str]:
     """Create an API key and a retail API key, both with read access only."""
     key_id, api_key = key_store.create_key(
         session, name=KEY_NAME, can_write=False, locations=(), now=now,
@@ -101,7 +93,7 @@ def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
         organization_id=organization_id,
     )  # fmt: skip
     note_new_retail_key(session, retail_id, "test", now)
-    return _Keys(api_key, retail_key)
+    return api_key, retail_key
 
 
 def run(options: argparse.Namespace) -> None:

@@ -231,15 +231,14 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
 
     def generate_authorization_code(self) -> str:
         request = self.request
-        return grants.add_code(
-            self.server.session,
+        row = OAuthCode(
             client_id=request.client.row.id,
             user_id=request.user.user_id,
             organization_id=request.user.organization_id,
             redirect_uri=request.payload.redirect_uri,
             code_challenge=request.payload.data["code_challenge"],
-            now=self.server.now,
         )
+        return grants.add_code(self.server.session, row, self.server.now)
 
     def query_authorization_code(self, code: str, client: Client) -> Code | None:
         row = grants.find_and_lock_code(self.server.session, code, client.row.id, self.server.now)

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from agent.presentation.plain_text import plain
+from agent.wire.base import Tolerant
 from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRequest
 from controlplane.cli.arguments.client import HEALTHS
@@ -16,13 +18,15 @@ from controlplane.cli.connection import client_of, find_device_id
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of, state_of
 from controlplane.cli.devices.fleet import ListedDevice
-from controlplane.cli.devices.timeline import timeline_lines
 from controlplane.cli.screen.cells import Cell, age, status, utc_text
 from controlplane.cli.screen.confirmation import confirm
 from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
+from controlplane.devices.timeline.timeline import Timeline
 
+DEVICE = "/console/api/device"
+LEGEND = "█ online  ▄ partly  _ offline  · closed"
 MORE_DEVICES_NOTE = "There are more devices than this command reads."
 VERSIONS_MAX = 4
 """Maximum number of versions in the line below the table."""
@@ -42,6 +46,12 @@ CSV: Final[CsvColumns[Device]] = {
     "bindingId": lambda device: device.binding_id,
     "userId": lambda device: device.user_id,
 }
+
+
+class TimelineReply(Tolerant):
+    """The part of the console's reply that this module reads."""
+
+    timeline: Timeline
 
 
 def list_all(options: argparse.Namespace) -> None:
@@ -104,7 +114,7 @@ def show(options: argparse.Namespace) -> None:
     with client_of(options) as client:
         instance_id = find_device_id(client, options.instance)
         detail = client.device(DeviceDetailRequest(instance_id=instance_id))
-        days = () if options.json else timeline_lines(client, instance_id)
+        days = () if options.json else _timeline_lines(client, instance_id)
     if options.json:
         print(encode_indented(detail))
         return
@@ -173,6 +183,20 @@ def device_facts(device: Device) -> Iterable[tuple[str, Cell]]:
     for name, timestamp in timestamps:
         if timestamp is not None:
             yield name, f"{timestamp:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _timeline_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
+    """Return the liveness of a device over thirty days, as a line of characters with a legend.
+
+    There are no lines if the call fails, for example because the service has no console API.
+    """
+    try:
+        body = DeviceDetailRequest(instance_id=instance_id)
+        timeline = client.post(DEVICE, body, TimelineReply).timeline
+    except CommandError:
+        return ()
+    first, last = timeline.days[0].date, timeline.days[-1].date
+    return (f"{first[5:]}  {timeline.line}  {last[5:]}", f"{'':5}  {LEGEND}")
 
 
 def _confirm(client: OperationsClient, body: RevokeRequest) -> None:

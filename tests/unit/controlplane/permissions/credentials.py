@@ -18,6 +18,7 @@ from controlplane.accounts.oauth.secrets import ACCESS, REFRESH, new_secret
 from controlplane.accounts.passwords import hasher
 from controlplane.retail.credentials import clients, signing_keys
 from controlplane.storage.account_tables import Role
+from controlplane.storage.oauth_tables import OAuthCode
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD
 from tests.unit.controlplane.permissions.organizations import (
     ORGANIZATION_AT,
@@ -125,10 +126,11 @@ class CredentialMaker:
         self, user: UUID, organization: str = DEFAULT_ORGANIZATION, ago: timedelta = timedelta()
     ) -> tuple[UUID, str, str]:
         """Create an OAuth grant. Return its id, an access token and a refresh token."""
-        code = grants.add_code(
-            self.session, client_id="vcl_test", user_id=user, organization_id=organization,
-            redirect_uri="https://agent.example", code_challenge="-", now=self.now - ago,
+        new_code = OAuthCode(
+            client_id="vcl_test", user_id=user, organization_id=organization,
+            redirect_uri="https://agent.example", code_challenge="-",
         )  # fmt: skip
+        code = grants.add_code(self.session, new_code, self.now - ago)
         self.session.flush()
         row = grants.find_and_lock_code(self.session, code, "vcl_test", self.now - ago)
         assert row is not None
