@@ -28,7 +28,7 @@ from controlplane.operation.audit_entries import (
     user_actor,
 )
 from controlplane.operation.errors import Refusal, forbidden
-from controlplane.storage.account_tables import Membership, User
+from controlplane.storage.account_tables import Membership, SignInSession, User
 from controlplane.storage.audit_tables import AuditEntry
 from controlplane.web.accounts import cookies
 from controlplane.web.admission import address_of
@@ -76,16 +76,14 @@ def open_session(
     if browser.old_token is not None:
         sessions.end_by_token(session, browser.old_token)
     organization_id = usable[0].organization_id
-    session_id, token = sessions.create(
-        session,
+    row = SignInSession(
         user_id=user.id,
         organization_id=organization_id,
         user_agent=browser.user_agent,
         address=browser.address,
-        now=now,
         has_second_factor=has_second_factor,
-        sign_in=sign_in,
     )
+    session_id, token = sessions.create(session, row, now, sign_in)
     actor = user_actor(user, Credential("session", session_id), browser.address)
     event = Event("session.sign_in", Subject("session", str(session_id)), detail)
     note(session, actor, event, organization_id=organization_id, now=now)

@@ -17,7 +17,7 @@ from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.secrets import ACCESS, REFRESH, new_secret
 from controlplane.accounts.passwords import hasher
 from controlplane.retail.credentials import clients, signing_keys
-from controlplane.storage.account_tables import Role
+from controlplane.storage.account_tables import Invitation, Role, SignInSession
 from controlplane.storage.oauth_tables import OAuthCode
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD
 from tests.unit.controlplane.permissions.organizations import (
@@ -117,10 +117,10 @@ class CredentialMaker:
         self, user: UUID, organization: str = DEFAULT_ORGANIZATION, ago: timedelta = timedelta()
     ) -> tuple[UUID, str]:
         """Create a session. Return its id and its token."""
-        return sessions.create(
-            self.session, user_id=user, organization_id=organization, user_agent="",
-            address="127.0.0.1", now=self.now - ago,
-        )  # fmt: skip
+        row = SignInSession(
+            user_id=user, organization_id=organization, user_agent="", address="127.0.0.1"
+        )
+        return sessions.create(self.session, row, self.now - ago)
 
     def grant(
         self, user: UUID, organization: str = DEFAULT_ORGANIZATION, ago: timedelta = timedelta()
@@ -153,10 +153,11 @@ class CredentialMaker:
         return key_id, secret, access
 
     def invitation(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> UUID:
-        row, _ = invitations.invite(
-            self.session, organization, email=f"{uuid.uuid4()}@example.com", role="viewer",
-            locations=(), invited_by=user, now=self.now,
+        row = Invitation(
+            organization_id=organization, email=f"{uuid.uuid4()}@example.com", role="viewer",
+            locations=[], invited_by=user,
         )  # fmt: skip
+        invitations.invite(self.session, row, self.now)
         return row.id
 
     def user_objects(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> UserObjects:
