@@ -17,8 +17,7 @@ from controlplane.operation.records import record_of
 from controlplane.retail import models as wire
 from controlplane.retail.barcodes import mistake_in
 from controlplane.retail.limits import CURRENCY
-from controlplane.retail.listing import page_by_name, page_of
-from controlplane.retail.parts import not_found, percentage
+from controlplane.retail.listing import not_found, page_by_name, page_of, percentage
 from controlplane.storage.merchant.catalog_tables import (
     CatalogExternalId,
     Category,
