@@ -1,4 +1,4 @@
-"""Messages of sign-in, sign-out and the profile."""
+"""Messages of sign-in, sign-out and the profile, and the fields that other messages share."""
 
 from datetime import datetime
 from typing import Annotated
@@ -13,13 +13,19 @@ from controlplane.operation.storable_text import NAME_MAX, STORABLE
 from controlplane.storage.account_tables import Role
 
 LOCATIONS_OF_A_KEY_MAX = 500
+Email = Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
+Password = Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
+"""A longer password is refused before it is hashed. The limit is more than `PASSWORD_MAX`, because
+normalization can make a password shorter.
+"""
+Locations = Annotated[
+    tuple[Annotated[LocationId, *STORABLE], ...], MaxItems(LOCATIONS_OF_A_KEY_MAX)
+]
 
 
 class SignInRequest(Exact):
-    email: Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
-    # A longer password is refused before it is hashed. The limit is more than `PASSWORD_MAX`,
-    # because normalization can make a password shorter.
-    password: Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
+    email: Email
+    password: Password
 
 
 class EmptyRequest(Exact):
@@ -109,9 +115,7 @@ class KeyCreateRequest(Exact):
 
     name: Annotated[str, Field(min_length=1, max_length=NAME_MAX), *STORABLE]
     can_write: bool
-    locations: Annotated[
-        tuple[Annotated[LocationId, *STORABLE], ...], MaxItems(LOCATIONS_OF_A_KEY_MAX)
-    ]
+    locations: Locations
     expires_unused: bool = False
 
 
@@ -153,3 +157,29 @@ class ChooseOrganizationRequest(Exact):
 
 class ChooseOrganizationReply(Tolerant):
     organization_id: str
+
+
+class GrantRecord(Tolerant):
+    """A grant.
+
+    Attributes:
+        client_name: the name that the client registered.
+        client_hosts: hosts of the client's redirect URIs. Empty for a program on the user's
+            computer, and for a client that is no longer registered.
+    """
+
+    id: Uuid
+    organization_id: str
+    client_name: str
+    client_hosts: Array[str]
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+
+
+class GrantsReply(Tolerant):
+    grants: Array[GrantRecord]
+
+
+class GrantEndRequest(Exact):
+    grant_id: Uuid

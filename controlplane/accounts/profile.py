@@ -1,4 +1,4 @@
-"""Operations for the account of a signed-in user: sessions, API keys, organization.
+"""Operations for the account of a signed-in user: sessions, API keys, OAuth grants, organization.
 
 They require the session cookie, so that an API key cannot create API keys.
 """
@@ -13,7 +13,8 @@ from sqlalchemy import select
 from controlplane.accounts import messages, sessions
 from controlplane.accounts.keys import key_store
 from controlplane.accounts.names import organization_records, require_known
-from controlplane.accounts.oauth.profile import grant_operations
+from controlplane.accounts.oauth import grants
+from controlplane.accounts.oauth.redirects import host_of
 from controlplane.accounts.sign_in_policy import memberships_of_caller
 from controlplane.accounts.users import increment_permissions_version
 from controlplane.operation.audit_entries import (
@@ -29,6 +30,7 @@ from controlplane.operation.errors import conflict, foreign_location, not_found,
 from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.records import record_of
 from controlplane.storage.account_tables import SignInSession, User
+from controlplane.storage.oauth_tables import OAuthClient, OAuthGrant
 from controlplane.storage.tables import ApiKey, Device
 
 PREFIX: Final = "/console/api/profile"
@@ -42,6 +44,7 @@ UNUSED_LIFETIME: Final = timedelta(hours=1)
 """A key with ``expires_unused`` is revoked if it was not used within this time."""
 DEVICES_MAX: Final = 20
 """Maximum number of devices in a reply of `key_devices`."""
+UNREGISTERED: Final = "A client that is no longer registered"
 _writing_procedure = partial(procedure, writes=True, requires_session=True)
 
 
@@ -53,7 +56,8 @@ def profile_operations() -> tuple[Procedure, ...]:
         _writing_procedure(f"{PREFIX}/revoke-key", revoke_key),
         procedure(f"{PREFIX}/key-devices", key_devices, requires_session=True),
         _writing_procedure(f"{PREFIX}/choose-organization", choose_organization),
-        *grant_operations(PREFIX),
+        procedure(f"{PREFIX}/grants", list_grants, requires_session=True),
+        _writing_procedure(f"{PREFIX}/end-grant", end_grant),
     )
 
 
@@ -158,6 +162,34 @@ def choose_organization(
     note(context.session, actor, event, organization_id=row.organization_id, now=context.now)
     increment_permissions_version(context.session, user.id)
     return messages.ChooseOrganizationReply(organization_id=body.organization_id)
+
+
+def list_grants(context: RequestContext, _body: messages.EmptyRequest) -> messages.GrantsReply:
+    """Return the OAuth grants of the user, in all organizations."""
+    result = grants.of_user(context.session, context.caller.session_user_id, context.now)
+    return messages.GrantsReply(grants=tuple(_grant_record(*each) for each in result))
+
+
+def end_grant(context: RequestContext, body: messages.GrantEndRequest) -> messages.EndReply:
+    """End a grant of the user and its tokens."""
+    grant = grants.end_by_id(context.session, body.grant_id, context.caller.session_user_id)
+    if grant is None:
+        raise not_found("grant")
+    client = context.session.get(OAuthClient, grant.client_id)
+    name = UNREGISTERED if client is None else client.name
+    subject = Subject("grant", str(body.grant_id), name)
+    context.note(Event("grant.end", subject), grant.organization_id)
+    return messages.EndReply(ended=True)
+
+
+def _grant_record(grant: OAuthGrant, client: OAuthClient | None) -> messages.GrantRecord:
+    hosts = {host_of(each) for each in client.redirect_uris} if client is not None else set()
+    return record_of(
+        messages.GrantRecord,
+        grant,
+        client_name=UNREGISTERED if client is None else client.name,
+        client_hosts=tuple(sorted(each for each in hosts if each is not None)),
+    )
 
 
 def _user(context: RequestContext, *, lock: bool = False) -> User:

@@ -50,34 +50,20 @@ class ProviderSignIn:
 
 
 def create(
-    session: Session,
-    *,
-    user_id: UUID,
-    organization_id: str,
-    user_agent: str,
-    address: str,
-    now: datetime,
-    has_second_factor: bool = False,
-    sign_in: ProviderSignIn | None = None,
+    session: Session, row: SignInSession, now: datetime, sign_in: ProviderSignIn | None = None
 ) -> tuple[UUID, str]:
     """Create a session. Return its id and the token, which is not stored.
 
-    ``sign_in`` is None for a sign-in with a password.
+    Args:
+        row: has the user, the organization, the browser, and whether there was a second factor.
+        sign_in: None for a sign-in with a password.
     """
-    _end_surplus_sessions(session, user_id, now)
+    _end_surplus_sessions(session, row.user_id, now)
     token = secrets.token_urlsafe(32)
-    row = SignInSession(
-        id=uuid.uuid4(),
-        user_id=user_id,
-        organization_id=organization_id,
-        token_hash=hash_secret(token),
-        created_at=now,
-        last_used_at=now,
-        expires_at=now + (LIFETIME if sign_in is None else PROVIDER_LIFETIME),
-        has_second_factor=has_second_factor,
-        user_agent=_printable(user_agent)[:USER_AGENT_MAX],
-        address=address,
-    )
+    row.id, row.token_hash = uuid.uuid4(), hash_secret(token)
+    row.user_agent = _printable(row.user_agent)[:USER_AGENT_MAX]
+    row.created_at = row.last_used_at = now
+    row.expires_at = now + (LIFETIME if sign_in is None else PROVIDER_LIFETIME)
     if sign_in is not None:
         row.provider, row.subject = sign_in.provider, sign_in.subject
         set_verified(row, sign_in.access_token, sign_in.refresh_token, now)

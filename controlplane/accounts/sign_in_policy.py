@@ -25,8 +25,8 @@ def set_policy(
     *,
     accepts_passwords: bool,
     requires_second_factor: bool,
-) -> None:
-    """Store a policy, and end the sessions that do not satisfy it."""
+) -> SignInPolicy:
+    """Store a policy and return it. End the sessions that do not satisfy it."""
     row = policy_of(session, organization_id)
     row.accepts_passwords = accepts_passwords
     row.requires_second_factor = requires_second_factor
@@ -39,6 +39,7 @@ def set_policy(
         if not accepts_passwords or (requires_second_factor and not each.has_second_factor):
             session.delete(each)
             increment_permissions_version(session, each.user_id)
+    return row
 
 
 def describe_policy(row: SignInPolicy) -> str:

@@ -30,6 +30,11 @@ later days and those without a date.
 Part = TypeVar("Part", DaySums, ItemSums)
 SumsByColumns = tuple[str, Mapping[str, Any], Part]
 """A currency, the values of the requested columns, and the sums for these values."""
+ROLLUPS: Final[Mapping[type, Any]] = {
+    DaySums: rollup_tables.DayRollup,
+    ItemSums: rollup_tables.ItemDayRollup,
+}
+"""The rollup of days with the columns of each type of sums."""
 Types = Collection[str] | None
 """Requested types of payment; None means all."""
 
@@ -118,30 +123,13 @@ class Reader:
                     add_part(by_currency[currency], snapshot, ItemSums(*sums))
         return dict(by_currency)
 
-    def days(
-        self, day_ranges: Iterable[DayRange], columns: Sequence[str]
-    ) -> Iterator[SumsByColumns[DaySums]]:
-        """Yield sums by currency and ``columns`` of the rollup of days."""
-        return self._sums_by(rollup_tables.DayRollup, DaySums, day_ranges, columns)
-
-    def item_days(
-        self, day_ranges: Iterable[DayRange], columns: Sequence[str]
-    ) -> Iterator[SumsByColumns[ItemSums]]:
-        """Yield sums by currency, snapshot and ``columns`` of the rollup of items by day."""
-        return self._sums_by(
-            rollup_tables.ItemDayRollup, ItemSums, day_ranges, ("snapshot", *columns)
-        )
-
-    def _sums_by(
-        self,
-        rollup: Any,
-        sum_type: type[Part],
-        day_ranges: Iterable[DayRange],
-        columns: Sequence[str],
+    def sums_by(
+        self, sum_type: type[Part], day_ranges: Iterable[DayRange], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[Part]]:
+        """Yield sums by currency and ``columns`` of the rollup of days, or of items by day."""
         key = ("currency", *columns)
         for day_range in day_ranges:
-            for currency, *row in self._sum(rollup, key, day_range):
+            for currency, *row in self._sum(ROLLUPS[sum_type], key, day_range):
                 values = dict(zip(columns, row, strict=False))
                 yield currency, values, sum_type(*row[len(columns) :])
 

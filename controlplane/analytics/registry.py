@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from controlplane.analytics import deprecated, operations, routes
+from controlplane.analytics import operations, routes
 from controlplane.operation.operation import Area, Procedure, procedure
 
 _operation = partial(procedure, refusals={"location_not_found", "foreign_location"}, is_long=True)
@@ -15,14 +15,14 @@ ANALYTICS: Final = Area(
     (
         _operation(routes.DASHBOARD, operations.dashboard),
         _operation(routes.VENUE_FINANCIAL_PULSE, operations.venue_financial_pulse),
-        _deprecated(routes.CHART, deprecated.chart),
-        _deprecated(routes.SALES, deprecated.sales),
-        _deprecated(routes.ITEMS, deprecated.items),
-        _deprecated(routes.RECONCILIATION, deprecated.reconciliation),
-        _deprecated(routes.TREND, deprecated.trend),
-        _deprecated(routes.VENUES, deprecated.venues),
+        _deprecated(routes.CHART, operations.chart),
+        _deprecated(routes.SALES, operations.sales),
+        _deprecated(routes.ITEMS, operations.items),
+        _deprecated(routes.RECONCILIATION, operations.reconciliation),
+        _deprecated(routes.TREND, operations.trend),
+        _deprecated(routes.VENUES, operations.venues),
         _operation(
-            routes.VENUE_PULSE, deprecated.venue_pulse, successor=routes.VENUE_FINANCIAL_PULSE
+            routes.VENUE_PULSE, operations.venue_pulse, successor=routes.VENUE_FINANCIAL_PULSE
         ),
     ),
 )

@@ -8,17 +8,15 @@ refund counts for the hour and the employee of the refunded sale.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from controlplane.analytics.reading import DayRange, Part, SumsByColumns
+from controlplane.analytics.reading import ROLLUPS, DayRange, Part, SumsByColumns
 from controlplane.figures.local_time import DAY_HOURS
-from controlplane.figures.sums import DaySums, ItemSums
 from controlplane.merchant.rebuild import SUMMANDS, Summand, sum_query
 from controlplane.storage.merchant.merchant_tables import Employee
-from controlplane.storage.merchant.rollup_tables import DayRollup, ItemDayRollup
 
 DAYS_MAX: Final = 92
 """Maximum number of days of a query by these groupings, which reads every sale of these days."""
@@ -26,7 +24,6 @@ DAY_US: Final = 86_400_000_000
 """A day in microseconds. The tables store times in microseconds since 1970-01-01."""
 UTC_MARGIN_DAYS: Final = 2
 """Days added before and after local days, so that a range of UTC days surely contains them."""
-_ROLLUPS: Final[dict[type, Any]] = {DaySums: DayRollup, ItemSums: ItemDayRollup}
 
 
 def sums_of_sales(
@@ -48,7 +45,7 @@ def sums_of_sales(
     ids = {row.position: row.id for row in session.execute(query)}
     keys = ("currency", *columns)
     for day_range in day_ranges:
-        parts = [_part(summand, day_range) for summand in SUMMANDS[_ROLLUPS[sum_type]]]
+        parts = [_part(summand, day_range) for summand in SUMMANDS[ROLLUPS[sum_type]]]
         for row in session.execute(text(sum_query(parts, keys, sum_type._fields))):
             values = dict(zip(keys, row, strict=False))
             currency = values.pop("currency")

@@ -4,17 +4,14 @@ from typing import Final
 
 from sqlalchemy import func, select
 
-from agent.wire.base import Array, Count, Exact, Tolerant
+from agent.wire.base import Array, Count, Tolerant
+from agent.wire.device_operations import EmptyRequest
 from controlplane.analytics.query import is_visible
 from controlplane.figures.local_time import clock_of
 from controlplane.operation.context import RequestContext
 from controlplane.storage.merchant.merchant_tables import Location
 
 LISTED_MAX: Final = 500
-
-
-class VenuesRequest(Exact):
-    """An empty body."""
 
 
 class ListedVenue(Tolerant):
@@ -37,7 +34,7 @@ class VenuesReply(Tolerant):
     omitted_count: Count
 
 
-def venue_list(context: RequestContext, _body: VenuesRequest) -> VenuesReply:
+def venue_list(context: RequestContext, _body: EmptyRequest) -> VenuesReply:
     """Return the locations with figures that the caller may see."""
     visible = is_visible(context)
     query = select(Location).where(visible).order_by(Location.name, Location.id).limit(LISTED_MAX)

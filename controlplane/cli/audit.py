@@ -18,7 +18,7 @@ from controlplane.storage.audit_tables import AuditEntry
 CSV_COLUMNS: Final = tuple(AuditRecord.__pydantic_fields__)
 
 
-def show(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace) -> None:
     records = in_database(options, lambda session: _records(session, options))
     if options.json:
         print_json(records)
@@ -36,7 +36,6 @@ def show(options: argparse.Namespace) -> int:
             },
             "There are no entries.",
         )
-    return 0
 
 
 def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]:

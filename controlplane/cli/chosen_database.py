@@ -47,10 +47,8 @@ class ChosenDatabase:
     url: str
     is_opened_as_service: bool = False
 
-    @contextlib.contextmanager
-    def as_its_owner(self) -> Iterator[None]:
-        with run_as_service_user() if self.is_opened_as_service else contextlib.nullcontext():
-            yield
+    def as_its_owner(self) -> contextlib.AbstractContextManager[None]:
+        return run_as_service_user() if self.is_opened_as_service else contextlib.nullcontext()
 
 
 def chosen_database(option: str | None) -> ChosenDatabase:

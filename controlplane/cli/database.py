@@ -18,7 +18,7 @@ from controlplane.storage.database import Database, parse_url, sqlite_file
 BYTES_OF_A_MEGABYTE = 1_000_000
 
 
-def backup(options: argparse.Namespace) -> int:
+def backup(options: argparse.Namespace) -> None:
     path = Path(options.file)
     choice = chosen_database(options.database)
     database = _require_sqlite_file(choice.url, "pg_dump --format=custom")
@@ -37,10 +37,9 @@ def backup(options: argparse.Namespace) -> int:
         raise CommandError(f"no backup was made: {_reason(error)}") from error
     size = path.stat().st_size / BYTES_OF_A_MEGABYTE
     print(f"wrote {path}, {size:.1f} MB, with everything committed before the backup began")
-    return 0
 
 
-def restore(options: argparse.Namespace) -> int:
+def restore(options: argparse.Namespace) -> None:
     choice = chosen_database(options.database)
     database = _require_sqlite_file(choice.url, "pg_restore")
     try:
@@ -53,10 +52,9 @@ def restore(options: argparse.Namespace) -> int:
     print(f"restored {database}")
     if previous_file is not None:
         print(f"the previous database is kept as {previous_file}")
-    return 0
 
 
-def copy(options: argparse.Namespace) -> int:
+def copy(options: argparse.Namespace) -> None:
     file = _file_of(options.source)
     if file is not None and not file.exists():
         raise UsageError(f"there is no database at {file}")
@@ -76,7 +74,6 @@ def copy(options: argparse.Namespace) -> int:
     except DATABASE_ERRORS as error:
         raise database_error(error) from error
     print(f"copied {sum(counts.values()):,} rows; use --database to select the new database")
-    return 0
 
 
 def _require_sqlite_file(url: str, alternative: str) -> Path:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -21,23 +21,25 @@ from controlplane.cli.key_files import plan_key_files, read_locations, write_key
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.cells import Columns, age, grant, shorten_list
 from controlplane.cli.screen.output import print_records, print_secret
-from controlplane.client.errors import CommandError, UsageError
+from controlplane.client.errors import UsageError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import key_subject
 from controlplane.storage.merchant.retail_tables import RetailKey
 from controlplane.storage.tables import ApiKey
 
+Key = TypeVar("Key", ApiKey, RetailKey)
 LISTED_MAX: Final = 3
 """Maximum number of new locations that a message names."""
 KNOWN_LISTED_MAX: Final = 10
 """Maximum number of existing locations that an error message names."""
 
 
-def create(options: argparse.Namespace) -> int:
+def create(options: argparse.Namespace) -> None:
     locations = [*options.location, *read_locations(options.locations_file)]
     require_location_ids(locations)
     if options.out is not None:
-        return _create_files(options, locations)
+        _create_files(options, locations)
+        return
     if options.count is not None or options.locations_file is not None:
         raise UsageError("--count and --locations-file require --out, a directory for the keys")
     key = key_store.new_key(name=options.name, locations=locations)
@@ -46,10 +48,9 @@ def create(options: argparse.Namespace) -> int:
     access = f"{_grant_of(options)}, {scope}"
     print_secret(key.secret, f"Access: {access}. Save the key: it is shown only once.")
     report_new_locations(new_locations)
-    return 0
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     def read(session: Session) -> tuple[Sequence[ApiKey], Mapping[UUID, str]]:
         keys = key_store.list_keys(session)
         return keys, email_addresses(session, {key.owner_id for key in keys if key.owner_id})
@@ -69,26 +70,21 @@ def list_all(options: argparse.Namespace) -> int:
             "owner": lambda key: key.owner_id and owners.get(key.owner_id, "deleted"),
         }
     print_records(keys, columns, "There are no keys. Create one: venue-control keys create --write")
-    return 0
 
 
-def revoke(options: argparse.Namespace) -> int:
-    key_id = find_key_id(options.id, in_database(options, key_store.list_keys))
-
-    def work(session: Session) -> bool:
-        row = session.get(ApiKey, key_id)
-        if row is not None and row.revoked_at is None:
+def revoke(options: argparse.Namespace) -> None:
+    def work(session: Session) -> UUID:
+        row = find_key(options.id, key_store.list_keys(session))
+        if row.revoked_at is None:
             subject = key_subject(row)
             add_audit_entry(session, "key.revoke", subject, organization_id=row.organization_id)
-        return key_store.revoke_key(session, key_id, system_clock())
+        key_store.revoke_key(session, row.id, system_clock())
+        return row.id
 
-    if not in_database(options, work):
-        raise CommandError(f"there is no key {key_id}")
-    print(f"revoked {key_id}")
-    return 0
+    print(f"revoked {in_database(options, work)}")
 
 
-def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
+def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> None:
     """Write all keys to the disk, then add them to the database in one transaction."""
     files = plan_key_files(locations, options.count or 1, options.name)
     directory = Path(options.out)
@@ -101,7 +97,6 @@ def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
     if not options.write:
         sys.stderr.write("An agent cannot enroll with these keys. For an agent, use --write.\n")
     report_new_locations(new_locations)
-    return 0
 
 
 def _grant_of(options: argparse.Namespace) -> str:
@@ -125,10 +120,8 @@ def _add_keys(options: argparse.Namespace, keys: Sequence[NewKey]) -> list[str]:
     return in_database(options, work, may_create=True)
 
 
-def find_key_id(
-    text: str, keys: Sequence[ApiKey] | Sequence[RetailKey], list_command: str = "keys list"
-) -> UUID:
-    """Return the id of a key, given its id, the start of its id, its name or its last characters.
+def find_key(text: str, keys: Sequence[Key], list_command: str = "keys list") -> Key:
+    """Return a key, given its id, the start of its id, its name or its last characters.
 
     Raises UsageError unless exactly one key matches.
     """
@@ -136,7 +129,7 @@ def find_key_id(
     matches = [key for key in keys if word and str(key.id).startswith(word.casefold())]
     matches = matches or [key for key in keys if word and word in (key.hint, key.name)]
     hint = f"`venue-control {list_command}` lists the keys."
-    return only_match(text, {key.id: key.id for key in matches}, "key", hint, UsageError)
+    return only_match(text, {key.id: key for key in matches}, "key", hint, UsageError)
 
 
 def unknown_locations(

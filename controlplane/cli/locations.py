@@ -32,7 +32,7 @@ from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.monitoring_tables import LocationHours, MaintenanceWindow
 
 
-def set_hours(options: argparse.Namespace) -> int:
+def set_hours(options: argparse.Namespace) -> None:
     location_key = (options.organization, options.id)
     lines = None if options.always_open else options.open
     try:
@@ -49,10 +49,9 @@ def set_hours(options: argparse.Namespace) -> int:
     print(f"{options.id}: {describe_hours(hours_text, options.zone)}")
     if is_zone_changed:
         sys.stderr.write("The time zone has changed: the sales figures were recalculated.\n")
-    return 0
 
 
-def set_name(options: argparse.Namespace) -> int:
+def set_name(options: argparse.Namespace) -> None:
     if options.of_organization == (options.id is not None):
         raise UsageError("give either the id of a location or --of-organization")
     text = require_name(options.name)
@@ -72,18 +71,21 @@ def set_name(options: argparse.Namespace) -> int:
 
     in_database(options, work, may_create=True)
     print(f"{options.id or options.organization}: {text}")
-    return 0
 
 
-def require_name(text: str) -> str:
-    """Return the trimmed name. Raises UsageError if it is empty, too long or not printable."""
+def require_name(text: str, noun: str = "a name") -> str:
+    """Return a trimmed name, or another text with the same limits.
+
+    Raises:
+        UsageError: the text is empty, too long or not printable. The message calls it ``noun``.
+    """
     name = text.strip()
     if not 1 <= len(name) <= NAME_MAX or not name.isprintable():
-        raise UsageError(f"a name has 1 to {NAME_MAX} printable characters")
+        raise UsageError(f"{noun} has 1 to {NAME_MAX} printable characters")
     return name
 
 
-def set_maintenance(options: argparse.Namespace) -> int:
+def set_maintenance(options: argparse.Namespace) -> None:
     device = None if options.device is None else _device_id(options.device)
     now = system_clock()
     if options.end:
@@ -97,15 +99,13 @@ def set_maintenance(options: argparse.Namespace) -> int:
             options, lambda session: _add_maintenance(session, options, device, now)
         )
         print(f"{options.id}: maintenance until {window.until:%Y-%m-%d %H:%M} UTC")
-    return 0
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     now = system_clock()
     lines = in_database(options, lambda session: _describe_all(session, options.organization, now))
     empty = "No location has a name, opening hours or a maintenance window: all are always open."
     print("\n".join(lines or [empty]))
-    return 0
 
 
 def _add_entry(

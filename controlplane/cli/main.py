@@ -18,7 +18,8 @@ from controlplane.client.errors import CommandError
 
 EXIT_BAD = 1
 EXIT_INTERRUPTED = 130
-CommandFunction = Callable[[argparse.Namespace], int]
+CommandFunction = Callable[[argparse.Namespace], int | None]
+"""Runs a command. Returns its exit code, or None for success."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # the terminal may not support every character
     try:
-        return _load(options.function)(options)
+        return _load(options.function)(options) or 0
     except CommandError as error:
         if options.debug:
             raise

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -41,7 +40,7 @@ from controlplane.storage.merchant.merchant_tables import Organization
 KEY_NAME = "sandbox"
 
 
-def load(options: argparse.Namespace) -> int:
+def load(options: argparse.Namespace) -> None:
     now = system_clock()
     last_day = options.until or now.date()
     plan = Plan(
@@ -57,14 +56,14 @@ def load(options: argparse.Namespace) -> int:
     end_of_last_day = datetime.combine(last_day + timedelta(days=1), datetime.min.time(), UTC)
     until = now if options.until is None else end_of_last_day
 
-    def work(session: Session) -> tuple[LoadCounts, _Keys]:
+    def work(session: Session) -> tuple[LoadCounts, tuple[str, str]]:
         _clear_old_sandbox(session, plan.organization_id, replace=options.replace)
         counts = load_plan(session, plan, until, _show_progress)
         return counts, _make_keys(session, plan.organization_id, now)
 
     began_s = time.monotonic()
     with _as_command_errors():
-        counts, keys = in_database(options, work, may_create=True)
+        counts, (api_key, retail_key) = in_database(options, work, may_create=True)
     duration_s = time.monotonic() - began_s
     sys.stderr.write(
         f"\r{counts.sales} sales and {counts.refunds} refunds at {counts.locations} locations,"
@@ -72,8 +71,7 @@ def load(options: argparse.Namespace) -> int:
         "Access of these keys: read only. Save the keys: they are shown only once.\n"
     )
     sys.stdout.write(
-        f"export {API_KEY.variable}={keys.api_key}\n"
-        f"export {RETAIL_KEY.variable}={keys.retail_key}\n"
+        f"export {API_KEY.variable}={api_key}\nexport {RETAIL_KEY.variable}={retail_key}\n"
     )
     sys.stdout.flush()
     database_option = f" --database {shlex.quote(options.database)}" if options.database else ""
@@ -82,16 +80,9 @@ def load(options: argparse.Namespace) -> int:
         "Then, with these variables: venue-control sales\n"
         "                            venue-control figures --location loc-0001 --all\n"
     )
-    return 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    api_key: str
-    retail_key: str
-
-
-def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
+def _make_keys(session: Session, organization_id: str, now: datetime) -> tuple[str, str]:
     """Create an API key and a retail API key, both with read access only."""
     key_id, api_key = key_store.create_key(
         session, name=KEY_NAME, can_write=False, locations=(), now=now,
@@ -103,10 +94,10 @@ def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
         organization_id=organization_id,
     )  # fmt: skip
     note_new_retail_key(session, retail_id, "test", now)
-    return _Keys(api_key, retail_key)
+    return api_key, retail_key
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Generate sales until Ctrl-C. A service with the same database shows the new sales."""
     require_database(options.database)
     with open_database(options.database) as database, _as_command_errors():
@@ -122,11 +113,11 @@ def run(options: argparse.Namespace) -> int:
             if sales or refunds:
                 print(f"{now:%H:%M:%S} {sales} sales, {refunds} refunds", flush=True)
             if options.once:
-                return 0
+                return
             time.sleep(options.every)
 
 
-def export(options: argparse.Namespace) -> int:
+def export(options: argparse.Namespace) -> None:
     require_database(options.database)
     with open_database(options.database) as database, _open_file(options.file, "w") as out:
 
@@ -137,14 +128,12 @@ def export(options: argparse.Namespace) -> int:
                 out.write(line)
 
         database.read(work)
-    return 0
 
 
-def import_file(options: argparse.Namespace) -> int:
+def import_file(options: argparse.Namespace) -> None:
     with _open_file(options.file, "r") as lines, _as_command_errors():
         counts = in_database(options, lambda s: load_lines(s, lines), may_create=True)
     sys.stderr.write(", ".join(f"{count} {name}" for name, count in counts.items()) + "\n")
-    return 0
 
 
 def rebuild_all(options: argparse.Namespace) -> int:

@@ -18,18 +18,18 @@ from controlplane.service.systemd import (
 RUNNING, NOT_RUNNING = 0, 1  # exit codes of `service status`
 
 
-def install(options: argparse.Namespace) -> int:
+def install(options: argparse.Namespace) -> None:
     words = [word for word in options.options if word != "--"]
     text = options_text(words)
     if options.dry_run:
         sys.stdout.write(unit_text(command_line()))
         sys.stdout.write(f"\n# {OPTIONS}\n{text}")
-        return 0
+        return
     service = _service_for_root()
-    return install_and_start(service, text, has_options=bool(words))
+    install_and_start(service, text, has_options=bool(words))
 
 
-def install_and_start(service: SystemdService, text: str, *, has_options: bool) -> int:
+def install_and_start(service: SystemdService, text: str, *, has_options: bool) -> None:
     """Install the service and start it.
 
     Args:
@@ -43,29 +43,27 @@ def install_and_start(service: SystemdService, text: str, *, has_options: bool) 
         print(f"wrote {service.options}")
     elif has_options:
         print(f"{service.options} exists and is kept: edit it to change the options")
-    return _start(service)
+    _start(service)
 
 
-def uninstall(options: argparse.Namespace) -> int:
+def uninstall(options: argparse.Namespace) -> None:
     service = _service_for_root()
     service.uninstall()
     print("uninstalled: the service is stopped and does not start at boot")
     if not options.purge:
         print(f"kept: database in {service.state_directory}, options in {service.options.parent}")
-        return 0
+        return
     service.purge()
     print("deleted: the SQLite database, the options and the user; a PostgreSQL database is kept")
-    return 0
 
 
-def start(_options: argparse.Namespace) -> int:
-    return _start(_service_for_root())
+def start(_options: argparse.Namespace) -> None:
+    _start(_service_for_root())
 
 
-def stop(_options: argparse.Namespace) -> int:
+def stop(_options: argparse.Namespace) -> None:
     _service_for_root().stop()
     print("stopped")
-    return 0
 
 
 def status(_options: argparse.Namespace) -> int:
@@ -126,10 +124,9 @@ def _lines(words: list[str]) -> list[str]:
     return lines
 
 
-def _start(service: SystemdService) -> int:
+def _start(service: SystemdService) -> None:
     service.start()
     print(f"started: {service.state().detail}")
-    return 0
 
 
 def _service_for_root() -> SystemdService:

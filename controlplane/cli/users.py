@@ -34,9 +34,9 @@ PASSWORD_FILE_MAX: Final = 4096
 """Maximum number of characters that are read from a password file."""
 
 
-def add(options: argparse.Namespace) -> int:
+def add(options: argparse.Namespace) -> None:
     """Add a user to the organization. With ``--known``, an existing user keeps the password."""
-    email = _email(options)
+    email = require_email(options.email)
     require_location_ids(options.location)
     name = options.name.strip() or email
     if len(name) > NAME_MAX or not name.isprintable():
@@ -66,10 +66,9 @@ def add(options: argparse.Namespace) -> int:
     report_new_locations(new_locations)
     if options.known:
         sys.stderr.write("The user exists already and keeps the password.\n")
-    return 0
 
 
-def change_role(options: argparse.Namespace) -> int:
+def change_role(options: argparse.Namespace) -> None:
     require_location_ids(options.location)
 
     def work(session: Session) -> tuple[list[str], list[str]]:
@@ -89,21 +88,19 @@ def change_role(options: argparse.Namespace) -> int:
     locations, new_locations = in_database(options, work)
     _print_role(options, locations)
     report_new_locations(new_locations)
-    return 0
 
 
-def remove(options: argparse.Namespace) -> int:
+def remove(options: argparse.Namespace) -> None:
     def work(session: Session) -> None:
         user = session.get_one(User, _membership(session, options).user_id)
         _add_entry(session, options, "member.remove", user)
         users.remove_membership(session, user.id, options.organization, system_clock())
 
     in_database(options, work)
-    print(f"{_email(options)}: no longer a member of {options.organization}")
-    return 0
+    print(f"{require_email(options.email)}: no longer a member of {options.organization}")
 
 
-def change_password(options: argparse.Namespace) -> int:
+def change_password(options: argparse.Namespace) -> None:
     # Raise errors before the operator is prompted for a password.
     in_database(options, lambda session: _user(session, options))
     password_hash = read_password_hash(options)
@@ -111,37 +108,29 @@ def change_password(options: argparse.Namespace) -> int:
     def work(session: Session) -> None:
         user = _user(session, options)
         users.set_password(session, user, password_hash)
-        for membership in users.memberships(session, user.id):
-            add_audit_entry(
-                session, "password.change", user_subject(user), "signed out everywhere",
-                organization_id=membership.organization_id,
-            )  # fmt: skip
+        _note_sign_out(session, "password.change", user)
 
     in_database(options, work)
-    print(f"{_email(options)}: the password is changed and all sessions have ended")
-    return 0
+    print(f"{require_email(options.email)}: the password is changed and all sessions have ended")
 
 
-def reset_second_factor(options: argparse.Namespace) -> int:
+def reset_second_factor(options: argparse.Namespace) -> None:
     def work(session: Session) -> bool:
         user = _user(session, options)
         if not codes.remove(session, user.id):
             return False
         users.end_sessions(session, user.id)
-        for membership in users.memberships(session, user.id):
-            add_audit_entry(
-                session, "second_factor.remove", user_subject(user), "signed out everywhere",
-                organization_id=membership.organization_id,
-            )  # fmt: skip
+        _note_sign_out(session, "second_factor.remove", user)
         return True
 
-    if not in_database(options, work):
-        raise CommandError(f"{_email(options)} has no second factor")
-    print(f"{_email(options)}: the second factor is removed and all sessions have ended")
-    return 0
+    is_removed = in_database(options, work)
+    email = require_email(options.email)
+    if not is_removed:
+        raise CommandError(f"{email} has no second factor")
+    print(f"{email}: the second factor is removed and all sessions have ended")
 
 
-def policy(options: argparse.Namespace) -> int:
+def policy(options: argparse.Namespace) -> None:
     """Print the sign-in policy of an organization. With options, change the policy first."""
 
     def work(session: Session) -> str:
@@ -155,11 +144,11 @@ def policy(options: argparse.Namespace) -> int:
             accepts_passwords = options.passwords == "accepted"
         if options.second_factor is not None:
             requires_second_factor = options.second_factor == "required"
-        sign_in_policy.set_policy(
+        row = sign_in_policy.set_policy(
             session, organization_id, accepts_passwords=accepts_passwords,
             requires_second_factor=requires_second_factor,
         )  # fmt: skip
-        text = sign_in_policy.describe_policy(sign_in_policy.policy_of(session, organization_id))
+        text = sign_in_policy.describe_policy(row)
         subject = Subject("organization", organization_id)
         add_audit_entry(
             session, "sign_in_policy.change", subject, text, organization_id=organization_id
@@ -167,10 +156,9 @@ def policy(options: argparse.Namespace) -> int:
         return text
 
     print(f"{options.organization}: {in_database(options, work)}")
-    return 0
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     print_records(
         in_database(options, lambda session: users.members(session, options.organization)),
         {
@@ -181,7 +169,6 @@ def list_all(options: argparse.Namespace) -> int:
         },
         "There are no members. Add one: venue-control users add EMAIL --role owner",
     )
-    return 0
 
 
 def _set_membership(
@@ -208,14 +195,24 @@ def _add_entry(
     add_audit_entry(session, operation, subject, detail, organization_id=organization_id)
 
 
+def _note_sign_out(session: Session, operation: Operation, user: User) -> None:
+    """Add an entry to the audit log of each organization of the user."""
+    for membership in users.memberships(session, user.id):
+        add_audit_entry(
+            session, operation, user_subject(user), "signed out everywhere",
+            organization_id=membership.organization_id,
+        )  # fmt: skip
+
+
 def _print_role(options: argparse.Namespace, locations: list[str]) -> None:
     scope = ", ".join(locations) or "all locations"
-    print(f"{_email(options)}: {options.role} of {options.organization}, {scope}")
+    print(f"{require_email(options.email)}: {options.role} of {options.organization}, {scope}")
 
 
-def _email(options: argparse.Namespace) -> str:
+def require_email(text: str) -> str:
+    """Return the trimmed address. Raises UsageError."""
     try:
-        return users.require_email(options.email)
+        return users.require_email(text)
     except ValueError as error:
         raise UsageError(str(error)) from error
 

@@ -1,8 +1,14 @@
 """Writes a sale or a refund and its rollups in the caller's transaction.
 
 Functions raise SaleError for inconsistent input.
+
+A row of a sale or refund has the values of all columns except ``position``, the primary key, in the
+order of the columns. Rows of lines and payments begin with the ``position`` of their sale or
+refund.
 """
 
+import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,19 +19,13 @@ from controlplane.figures.local_time import clock_of, hour_of
 from controlplane.figures.money import milli
 from controlplane.merchant import contributions
 from controlplane.merchant.contributions import Contributions, RollupKey
-from controlplane.merchant.rows import (
-    line_table_rows,
-    payment_rows,
-    refund_line_rows,
-    refund_row,
-    sale_row,
-)
 from controlplane.merchant.sales import (
     COMPLETED,
     LineRow,
     NewRefund,
     NewSale,
     SaleError,
+    SaleMoney,
     SoldArticle,
     line_rows,
     money_of,
@@ -33,6 +33,7 @@ from controlplane.merchant.sales import (
     way_of_payment,
 )
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.columns import microseconds
 from controlplane.storage.merchant.merchant_tables import Location
 from controlplane.storage.merchant.sales_tables import (
     Refund,
@@ -41,7 +42,7 @@ from controlplane.storage.merchant.sales_tables import (
     SaleLine,
     SalePayment,
 )
-from controlplane.storage.statements import add_to_sums, insert_row, insert_rows
+from controlplane.storage.statements import Row, add_to_sums, insert_row, insert_rows
 
 
 def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
@@ -145,3 +146,90 @@ def _refuse_more_than_paid(session: Session, sale: Sale, refund: NewRefund) -> N
     amount = int(refunded_before) + refund.goods + refund.fee + refund.tip
     if amount > sale.total + sale.municipality_fee + sale.tip:
         raise SaleError("the refunds are higher than the payments")
+
+
+# ---------------------------------------------------------------------------- rows
+
+
+def sale_row(
+    sale: NewSale, money: SaleMoney, hour: int, created_at: datetime, changed_at: datetime
+) -> Row:
+    """Return the row of a sale.
+
+    Args:
+        hour: The local hour of the sale, counted from 1970-01-01.
+        created_at: The time at which the row is created.
+        changed_at: The time of the row's last change.
+    """
+    kind, method = way_of_payment(sale.payments)
+    return (
+        sale.id.hex,
+        sale.organization_id,
+        sale.location,
+        sale.point_of_sale,
+        sale.employee,
+        sale.number,
+        sale.ticket_number,
+        sale.status,
+        microseconds(sale.initiated_at),
+        microseconds(created_at),
+        microseconds(changed_at),
+        hour,
+        sale.comment,
+        None if sale.external_data is None else json.dumps(sale.external_data),
+        sale.currency,
+        money.gross,
+        sale.discount,
+        money.total,
+        money.taxable_amount,
+        money.tax,
+        sale.municipality_fee,
+        sale.tip,
+        sale.lines is not None,
+        money.pieces,
+        money.unknown_tax_lines,
+        kind,
+        method,
+    )
+
+
+def line_table_rows(sale: int, lines: Sequence[LineRow]) -> list[Row]:
+    return [(sale, *line) for line in lines]
+
+
+def payment_rows(position: int, sale: NewSale) -> list[Row]:
+    return [
+        (position, number, payment.method, payment.amount)
+        for number, payment in enumerate(sale.payments, 1)
+    ]
+
+
+def refund_row(
+    refund: NewRefund, sale: Sale | NewSale, tax: int | None, hour: int | None, created_at: datetime
+) -> Row:
+    refunded_at = refund.refunded_at
+    return (
+        refund.id.hex,
+        refund.sale,
+        sale.organization_id,
+        sale.location,
+        refund.employee,
+        None if refunded_at is None else microseconds(refunded_at),
+        microseconds(created_at),
+        hour,
+        sale.currency,
+        refund.goods,
+        refund.fee,
+        refund.tip,
+        tax,
+        refund.has_components,
+        refund.payment.type,
+        refund.payment.method,
+    )
+
+
+def refund_line_rows(position: int, refund: NewRefund) -> list[Row]:
+    return [
+        (position, number, line.line, line.quantity, line.amount)
+        for number, line in enumerate(refund.lines, 1)
+    ]

@@ -4,28 +4,20 @@ import logging
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from http import HTTPStatus
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import select
 
+from agent.wire.codec import to_plain
 from controlplane.operation.context import RequestContext
-from controlplane.operation.errors import validation_error
+from controlplane.operation.errors import Refusal, validation_error
 from controlplane.operation.records import record_of
 from controlplane.retail import models as wire
 from controlplane.retail.barcodes import mistake_in
 from controlplane.retail.limits import CURRENCY
-from controlplane.retail.listing import page_by_name, page_of
-from controlplane.retail.parts import (
-    code_of,
-    existing_external_id,
-    external_data_of,
-    money,
-    not_found,
-    percentage,
-    plain_external_data,
-    vat_of,
-)
+from controlplane.retail.listing import not_found, page_by_name, page_of, percentage
 from controlplane.storage.merchant.catalog_tables import (
     CatalogExternalId,
     Category,
@@ -36,7 +28,8 @@ from controlplane.storage.merchant.catalog_tables import (
 from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 
 log = logging.getLogger(__name__)
-VAT = "vat"
+VAT: Final = "vat"
+DUPLICATE_EXTERNAL_ID: Final = "duplicate_external_data_id"
 
 
 def good(context: RequestContext, parameters: wire.GoodQuery) -> wire.Good:
@@ -62,7 +55,7 @@ def categories(context: RequestContext, parameters: wire.PageQuery) -> wire.Cate
     """Return a page of categories, in the order of their creation."""
     rows, cursor = page_of(context, Category, parameters.cursor)
     items = (
-        record_of(wire.Category, row, external_data=external_data_of(row.external_data))
+        record_of(wire.Category, row, external_data=_external_data(row.external_data))
         for row in rows
     )
     return wire.CategoryPage(cursor=cursor, items=tuple(items))
@@ -97,7 +90,7 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
         category_id=given.category_id,
         uom_id=given.uom_id,
         fee_item_id=given.vat.fee_item_id,
-        external_data=plain_external_data(given.external_data),
+        external_data=_plain_external_data(given.external_data),
         created_at=context.now,
         updated_at=context.now,
     )
@@ -182,7 +175,7 @@ def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> Go
         price=price.value if price else None,
         currency=price.currency_code if price else None,
         image_url=None,
-        external_data=plain_external_data(given.external_data),
+        external_data=_plain_external_data(given.external_data),
     )
 
 
@@ -195,7 +188,7 @@ def _store_external_ids(
         if external_data is None:
             continue
         if external_data.id in rows:
-            raise existing_external_id(external_data.id)
+            raise _existing_external_id(external_data.id)
         rows[external_data.id] = CatalogExternalId(
             organization_id=context.organization_id,
             external_id=external_data.id,
@@ -207,8 +200,21 @@ def _store_external_ids(
         CatalogExternalId.external_id.in_(rows),
     )
     if (used_id := context.session.scalars(query).first()) is not None:
-        raise existing_external_id(used_id)
+        raise _existing_external_id(used_id)
     context.session.add_all(rows.values())
+
+
+def _existing_external_id(external_id: str) -> Refusal:
+    return Refusal(
+        HTTPStatus.CONFLICT,
+        "existing_entity_conflict",
+        f"another category, good or variation has the external_data.id {external_id}",
+        reason=DUPLICATE_EXTERNAL_ID,
+    )
+
+
+def _plain_external_data(given: wire.ExternalData | None) -> dict[str, Any] | None:
+    return None if given is None else to_plain(given)
 
 
 # ---------------------------------------------------------------------------- replies
@@ -240,10 +246,14 @@ def _replies(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Goo
         yield record_of(
             wire.Good,
             row,
-            external_data=external_data_of(row.external_data),
+            external_data=_external_data(row.external_data),
             business_type="regular",
             uom=record_of(wire.Uom, uoms[row.uom_id]),
-            vat=vat_of(fee.id, fee.name, fee.percentage_milli),
+            vat=wire.Vat(
+                fee_item_id=fee.id,
+                fee_item_name=fee.name,
+                fee_item_percentage=percentage(fee.percentage_milli),
+            ),
             variations=tuple(_variation(each, codes[each.id]) for each in variations[row.id]),
         )
 
@@ -253,7 +263,11 @@ def _variation(row: GoodVariation, codes: Sequence[GoodCode]) -> wire.Variation:
     return record_of(
         wire.Variation,
         row,
-        external_data=external_data_of(row.external_data),
-        default_price=money(price) if price is not None else None,
-        codes=tuple(code_of(code.type, code.value) for code in codes),
+        external_data=_external_data(row.external_data),
+        default_price=None if price is None else wire.Money(value=price, currency_code=CURRENCY),
+        codes=tuple(record_of(wire.Code, code) for code in codes),
     )
+
+
+def _external_data(stored: dict[str, Any] | None) -> wire.ExternalData | None:
+    return None if stored is None else wire.ExternalData(**stored)

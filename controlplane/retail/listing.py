@@ -1,17 +1,20 @@
-"""Pages of rows: in the order of their creation, or by name."""
+"""What several operations share: pages of rows, a refusal, and a conversion."""
 
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 from sqlalchemy import select
 
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey
+from controlplane.operation.errors import Refusal
 from controlplane.operation.paging import Order, page
 from controlplane.retail.limits import PAGE_SIZE
 from controlplane.storage.tables import Base
 
 Row = TypeVar("Row", bound=Base)
+MILLI = 1000
 
 
 def page_of(
@@ -44,3 +47,12 @@ def page_by_name(
     if len(rows) <= PAGE_SIZE:
         return rows, None
     return rows[:PAGE_SIZE], context.cursors.write(listing, SortKey(0, offset + PAGE_SIZE))
+
+
+def not_found() -> Refusal:
+    return Refusal(HTTPStatus.NOT_FOUND, "not_found", "there is no record with this id")
+
+
+def percentage(milli: int | None) -> float | None:
+    """Return a percentage from thousandths of a percent."""
+    return None if milli is None else milli / MILLI

@@ -9,23 +9,18 @@ from controlplane.retail import catalog, routes, sales, structure
 from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
 
 _get = partial(procedure, method="GET")
+_issuing = partial(Operation, reply=Tokens, writes=False, is_public=True)
 
-TOKENS_CREATE: Final = Operation(
+TOKENS_CREATE: Final = _issuing(
     name="tokens.create",
     path=routes.TOKENS,
     body=TokenRequest,
-    reply=Tokens,
-    writes=False,
-    is_public=True,
     description="Return an access token for an API key.",
 )
-TOKENS_REFRESH: Final = Operation(
+TOKENS_REFRESH: Final = _issuing(
     name="tokens.refresh",
     path=routes.REFRESH,
     body=RefreshRequest,
-    reply=Tokens,
-    writes=False,
-    is_public=True,
     description="Return new tokens for a refresh token. A refresh token can be used once.",
 )
 OPERATIONS: Final = (

@@ -16,7 +16,7 @@ from controlplane.operation.errors import validation_error
 from controlplane.operation.paging import Order, listing_of, page_after, page_statement
 from controlplane.retail import models as wire
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
-from controlplane.retail.parts import not_found, percentage
+from controlplane.retail.listing import not_found, percentage
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from controlplane.storage.merchant.columns import uuid_text
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale

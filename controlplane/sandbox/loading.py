@@ -15,16 +15,16 @@ from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import DAY_HOURS, Clock, hour_of
 from controlplane.merchant.rebuild import rebuild
-from controlplane.merchant.rows import (
-    Row,
+from controlplane.merchant.sales import LineRow, NewRefund, line_rows, money_of, refund_tax
+from controlplane.merchant.writing import (
+    add_refund,
+    add_sale,
     line_table_rows,
     payment_rows,
     refund_line_rows,
     refund_row,
     sale_row,
 )
-from controlplane.merchant.sales import LineRow, NewRefund, line_rows, money_of, refund_tax
-from controlplane.merchant.writing import add_refund, add_sale
 from controlplane.sandbox.catalog import load_catalog, make_catalog
 from controlplane.sandbox.generator import DayGenerator, Transaction
 from controlplane.sandbox.locations import Venue, create_locations, load_locations
@@ -37,7 +37,7 @@ from controlplane.storage.merchant.sales_tables import (
     SaleLine,
     SalePayment,
 )
-from controlplane.storage.statements import advance_position, insert_rows
+from controlplane.storage.statements import Row, advance_position, insert_rows
 
 BATCH: Final = 5_000
 """Number of sales that are written at once."""

@@ -10,45 +10,29 @@ import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
-from uuid import UUID
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from controlplane.operation.permissions import hash_secret
-from controlplane.storage.account_tables import Invitation, Membership, Role
+from controlplane.storage.account_tables import Invitation, Membership
 
 LIFETIME: Final = timedelta(hours=24)
 INVITATIONS_MAX: Final = 100
 """Maximum number of open invitations of one organization."""
 
 
-def invite(
-    session: Session,
-    organization_id: str,
-    *,
-    email: str,
-    role: Role,
-    locations: Sequence[str],
-    invited_by: UUID,
-    now: datetime,
-) -> tuple[Invitation, str]:
-    """Create an invitation. Return the invitation and its code. Only the code's hash is stored."""
+def invite(session: Session, row: Invitation, now: datetime) -> str:
+    """Add an invitation and return its code. Only the code's hash is stored.
+
+    ``row`` has all columns except ``id``, ``token_hash`` and the times.
+    """
     code = secrets.token_urlsafe(32)
-    row = Invitation(
-        id=uuid.uuid4(),
-        organization_id=organization_id,
-        email=email,
-        role=role,
-        locations=sorted(set(locations)),
-        token_hash=hash_secret(code),
-        invited_by=invited_by,
-        created_at=now,
-        expires_at=now + LIFETIME,
-    )
+    row.id, row.token_hash = uuid.uuid4(), hash_secret(code)
+    row.created_at, row.expires_at = now, now + LIFETIME
     session.add(row)
     session.flush()
-    return row, code
+    return code
 
 
 def open_invitations(session: Session, organization_id: str, now: datetime) -> Sequence[Invitation]:

@@ -5,23 +5,13 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from agent.wire.base import Array, Exact, MaxItems, Tolerant, Uuid
-from agent.wire.text import LocationId
-from controlplane.accounts.messages import LOCATIONS_OF_A_KEY_MAX
-from controlplane.accounts.passwords import PASSWORD_MAX
-from controlplane.accounts.users import EMAIL_MAX
+from agent.wire.base import Array, Exact, Tolerant, Uuid
+from controlplane.accounts.messages import Email, Locations, Password
 from controlplane.operation.storable_text import NAME_MAX, STORABLE
 from controlplane.storage.account_tables import Role
 
 CODE_MAX = 64
 """Maximum length of the code of an invitation. A valid code has 43 characters."""
-Email = Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
-Password = Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
-"""The limit is more than `PASSWORD_MAX`, because normalization can make a password shorter."""
-Locations = Annotated[
-    tuple[Annotated[LocationId, *STORABLE], ...], MaxItems(LOCATIONS_OF_A_KEY_MAX)
-]
-"""Empty means every location."""
 
 
 class MemberRecord(Tolerant):
@@ -51,6 +41,8 @@ class MembersReply(Tolerant):
 
 
 class MemberChangeRequest(Exact):
+    """An empty ``locations`` means every location."""
+
     user_id: Uuid
     role: Role
     locations: Locations
@@ -69,6 +61,8 @@ class MemberRemoveReply(Tolerant):
 
 
 class InviteRequest(Exact):
+    """An empty ``locations`` means every location."""
+
     email: Annotated[Email, *STORABLE]
     role: Role
     locations: Locations

@@ -113,15 +113,14 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
         raise conflict(
             "too_many_invitations", f"at most {open_max} invitations can be open. Revoke one first"
         )
-    row, code = invitations.invite(
-        session,
-        organization_id,
+    row = Invitation(
+        organization_id=organization_id,
         email=email,
         role=body.role,
-        locations=body.locations,
+        locations=sorted(set(body.locations)),
         invited_by=context.caller.session_user_id,
-        now=context.now,
     )
+    code = invitations.invite(session, row, context.now)
     context.note(
         Event("member.invite", _invitation_subject(row), describe_role(row.role, row.locations))
     )

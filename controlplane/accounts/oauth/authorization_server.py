@@ -7,6 +7,7 @@ therefore committed, with changes such as the end of a grant whose code was used
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -103,12 +104,12 @@ class Code:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
 class Token:
     """A token and its grant, with the interface that Authlib requires."""
 
-    def __init__(self, row: OAuthToken, grant: OAuthGrant) -> None:
-        self.row = row
-        self.grant = grant
+    row: OAuthToken
+    grant: OAuthGrant
 
     def check_client(self, client: Client) -> bool:
         return self.grant.client_id == client.row.id
@@ -117,12 +118,12 @@ class Token:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
 class ConsentingUser:
     """A user who consented, and the organization of the consent."""
 
-    def __init__(self, user_id: UUID, organization_id: str) -> None:
-        self.user_id = user_id
-        self.organization_id = organization_id
+    user_id: UUID
+    organization_id: str
 
 
 class Request(OAuth2Request):  # type: ignore[misc]
@@ -230,15 +231,14 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
 
     def generate_authorization_code(self) -> str:
         request = self.request
-        return grants.add_code(
-            self.server.session,
+        row = OAuthCode(
             client_id=request.client.row.id,
             user_id=request.user.user_id,
             organization_id=request.user.organization_id,
             redirect_uri=request.payload.redirect_uri,
             code_challenge=request.payload.data["code_challenge"],
-            now=self.server.now,
         )
+        return grants.add_code(self.server.session, row, self.server.now)
 
     def query_authorization_code(self, code: str, client: Client) -> Code | None:
         row = grants.find_and_lock_code(self.server.session, code, client.row.id, self.server.now)

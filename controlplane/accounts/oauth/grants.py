@@ -44,30 +44,15 @@ refresh token is replaced only if the grant has no exchanged refresh token.
 """
 
 
-def add_code(
-    session: Session,
-    *,
-    client_id: str,
-    user_id: UUID,
-    organization_id: str,
-    redirect_uri: str,
-    code_challenge: str,
-    now: datetime,
-) -> str:
-    """Add a code and return it. Only its hash is stored. Expired codes are deleted."""
+def add_code(session: Session, row: OAuthCode, now: datetime) -> str:
+    """Add a code and return it. Only its hash is stored. Expired codes are deleted.
+
+    ``row`` has all columns except ``code_hash`` and ``expires_at``.
+    """
     session.execute(delete(OAuthCode).where(OAuthCode.expires_at <= now))
     code = new_secret(CODE)
-    session.add(
-        OAuthCode(
-            code_hash=hash_secret(code),
-            client_id=client_id,
-            user_id=user_id,
-            organization_id=organization_id,
-            redirect_uri=redirect_uri,
-            code_challenge=code_challenge,
-            expires_at=now + CODE_LIFETIME,
-        )
-    )
+    row.code_hash, row.expires_at = hash_secret(code), now + CODE_LIFETIME
+    session.add(row)
     return code
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from authlib.oauth2.rfc6749 import JsonRequest
-from authlib.oauth2.rfc6749.requests import JsonPayload
+from authlib.oauth2.rfc6749.requests import BasicOAuth2Payload
 from authlib.oauth2.rfc7591 import ClientMetadataClaims, ClientRegistrationEndpoint
 from authlib.oauth2.rfc7591.errors import InvalidClientMetadataError, InvalidRedirectURIError
 
@@ -18,18 +18,9 @@ NAME_SENT_MAX: Final = 512
 """Maximum length of the name that a client sends. `clients.display_name` shortens it."""
 
 
-class Payload(JsonPayload):  # type: ignore[misc]
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        self._data = dict(data)
-
-    @property
-    def data(self) -> dict[str, Any]:
-        return self._data
-
-
 def registration_request(oauth_request: OAuthRequest, body: Mapping[str, Any]) -> JsonRequest:
     request = JsonRequest("POST", oauth_request.issuer + oauth_request.path)
-    request.payload = Payload(body)
+    request.payload = BasicOAuth2Payload(dict(body))
     return request
 
 
@@ -76,7 +67,7 @@ class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
             )
         if not isinstance(types, list) or GRANT_TYPES[0] not in types:
             raise InvalidClientMetadataError("'grant_types' must contain authorization_code")
-        request.payload = Payload(
+        request.payload = BasicOAuth2Payload(
             {
                 "redirect_uris": metadata.get("redirect_uris"),
                 "client_name": clients.display_name(name),

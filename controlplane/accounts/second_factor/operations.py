@@ -90,13 +90,12 @@ def change_policy(
         )
     if current.provider is None and body.requires_second_factor and not current.has_second_factor:
         raise conflict("second_factor_missing", "first set up your own second factor")
-    set_policy(
+    row = set_policy(
         context.session,
         context.organization_id,
         accepts_passwords=body.accepts_passwords,
         requires_second_factor=body.requires_second_factor,
     )
-    row = policy_of(context.session, context.organization_id)
     subject = Subject("organization", context.organization_id)
     context.note(Event("sign_in_policy.change", subject, describe_policy(row)))
     return _policy_reply(row)

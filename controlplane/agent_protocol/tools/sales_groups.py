@@ -168,7 +168,7 @@ def groups_of(
 
 def figures_of_days(query: ResolvedQuery) -> dict[str, Figures]:
     """Return the figures of the days, by currency."""
-    rows = query.reader.days(query.day_ranges, ("location",))
+    rows = query.reader.sums_by(DaySums, query.day_ranges, ("location",))
     sums = {(values["location"], currency): part for currency, values, part in rows}
     return totals(query.locations, sums)
 
@@ -224,7 +224,7 @@ def _by_day(
     if sum_sales is not None:
         rows = sum_sales(DaySums, columns)
     else:
-        rows = query.reader.days(query.day_ranges, columns)
+        rows = query.reader.sums_by(DaySums, query.day_ranges, columns)
     sums: dict[tuple[Any, ...], DaySums] = {}
     for currency, values, part in rows:
         key = (currency, *_key(groups, values, ids))
@@ -313,7 +313,7 @@ def _by_article(
     if sum_sales is not None:
         rows_by_columns = sum_sales(ItemSums, ("snapshot", *columns))
     elif columns:
-        rows_by_columns = query.reader.item_days(query.day_ranges, columns)
+        rows_by_columns = query.reader.sums_by(ItemSums, query.day_ranges, ("snapshot", *columns))
     else:
         rows_by_columns = (
             (currency, {"snapshot": snapshot}, item_sums)

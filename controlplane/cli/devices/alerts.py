@@ -19,9 +19,7 @@ from controlplane.cli.devices import fleet
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.cells import Columns, Styled, age, utc_text
 from controlplane.cli.screen.output import print_json_or_csv, print_records
-from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
-from controlplane.client.refusals import NotFoundError
 
 ID_LENGTH: Final = 8
 """Number of characters of an id in a table. The commands take the first characters of an id."""
@@ -61,23 +59,21 @@ SILENCE_COLUMNS: Final[Columns[SilenceRecord]] = {
 }
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     with client_of(options) as client:
-        alerts = _firing_alerts(client, options.location)
+        alerts = fleet.firing_alerts(client, options.location)
     if not print_json_or_csv(options, alerts):
         print_records(alerts, COLUMNS, "No alerts are firing.")
-    return 0
 
 
-def acknowledge(options: argparse.Namespace) -> int:
+def acknowledge(options: argparse.Namespace) -> None:
     with client_of(options) as client:
         body = AcknowledgeRequest(alert_id=_alert_id(client, options.id))
         alert = client.post(fleet.ACKNOWLEDGE_ALERT, body, AlertRecord)
     print(f"{alert.rule} of {alert.name}: acknowledged by {alert.acknowledged_by}")
-    return 0
 
 
-def silence(options: argparse.Namespace) -> int:
+def silence(options: argparse.Namespace) -> None:
     with client_of(options) as client:
         body = SilenceRequest(
             location_id=options.location,
@@ -91,23 +87,20 @@ def silence(options: argparse.Namespace) -> int:
         record = client.post(fleet.ADD_SILENCE, body, SilenceRecord, is_repeatable=False)
     until = utc_text(record.until)
     print(f"silence {record.id}: {_matchers(record)}, until {until}")
-    return 0
 
 
-def list_silences(options: argparse.Namespace) -> int:
+def list_silences(options: argparse.Namespace) -> None:
     with client_of(options) as client:
         silences = _silences(client)
     if not print_json_or_csv(options, silences):
         print_records(silences, SILENCE_COLUMNS, "There are no silences.")
-    return 0
 
 
-def end_silence(options: argparse.Namespace) -> int:
+def end_silence(options: argparse.Namespace) -> None:
     with client_of(options) as client:
         body = SilenceEndRequest(silence_id=_silence_id(client, options.id))
         record = client.post(fleet.END_SILENCE, body, SilenceRecord)
     print(f"silence {record.id}: {_matchers(record)}, ended")
-    return 0
 
 
 def _matchers(silence: SilenceRecord) -> str:
@@ -123,15 +116,8 @@ def _silences(client: OperationsClient) -> list[SilenceRecord]:
     return list(client.post(fleet.SILENCES, EmptyRequest(), SilencesReply).silences)
 
 
-def _firing_alerts(client: OperationsClient, location: str | None = None) -> list[AlertRecord]:
-    try:
-        return fleet.firing_alerts(client, location)
-    except NotFoundError as error:
-        raise CommandError("this service has no list of alerts") from error
-
-
 def _alert_id(client: OperationsClient, text: str) -> UUID:
-    ids = (alert.id for alert in _firing_alerts(client))
+    ids = (alert.id for alert in fleet.firing_alerts(client))
     return _whole_id(text, ids, "alert", "`venue-control alerts list` lists the ids.")
 
 

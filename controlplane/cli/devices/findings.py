@@ -7,10 +7,9 @@ from agent.presentation.humanize import counted
 from agent.presentation.terminal.blocks import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
-from controlplane.cli.screen.cells import Styled, age, utc_text
-from controlplane.cli.screen.output import CsvColumns, print_json_or_csv
-from controlplane.client.errors import CommandError
-from controlplane.client.refusals import NotFoundError
+from controlplane.cli.screen.cells import Columns, Styled, age, utc_text
+from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_records
+from controlplane.cli.screen.tables import print_note
 from controlplane.devices.findings.records import (
     FindingDevice,
     FindingDevicesReply,
@@ -34,6 +33,14 @@ COUNTS_CSV: Final[CsvColumns[FindingRecord]] = {
     "devices30DaysAgo": lambda each: each.trend[0] if each.trend else None,
     "fix": lambda each: each.fix,
 }
+COUNTS: Final[Columns[FindingRecord]] = {
+    "finding": lambda each: Styled(each.rule, STYLES[each.severity]),
+    "devices": lambda each: str(each.device_count),
+    "unknown": lambda each: str(each.unknown_count),
+    "new": lambda each: str(each.new_count),
+    "30 days ago": lambda each: "" if each.trend is None else str(each.trend[0]),
+    "title": lambda each: each.title,
+}
 DEVICES_CSV: Final[CsvColumns[Row]] = {
     "rule": lambda row: row[0].rule,
     "severity": lambda row: row[0].severity,
@@ -51,7 +58,7 @@ DEVICES_CSV: Final[CsvColumns[Row]] = {
 }
 
 
-def show(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace) -> None:
     """Show how many devices have each finding, or the devices with one finding or new findings."""
     filters = {
         "rule": options.rule,
@@ -62,62 +69,35 @@ def show(options: argparse.Namespace) -> int:
         "search": options.search or None,
     }
     with client_of(options) as client:
-        try:
-            if options.rule is None and not options.new:
-                return _show_counts(options, fleet.findings(client, FindingsRequest(**filters)))
+        if options.rule is None and not options.new:
+            _show_counts(options, fleet.findings(client, FindingsRequest(**filters)))
+        else:
             body = FindingDevicesRequest(is_new=options.new or None, **filters)
-            return _show_devices(options, fleet.finding_devices(client, body))
-        except NotFoundError as error:
-            raise CommandError("this service has no list of findings") from error
+            _show_devices(options, fleet.finding_devices(client, body))
 
 
-def _show_counts(options: argparse.Namespace, reply: FindingsReply) -> int:
+def _show_counts(options: argparse.Namespace, reply: FindingsReply) -> None:
     present_findings = [each for each in reply.findings if each.device_count]
     if print_json_or_csv(options, present_findings, COUNTS_CSV):
-        return 0
-    from controlplane.cli.screen import tables  # rich is slow to import
-
-    tables.print_rows_and_sentences(
-        ("finding", "devices", "unknown", "new", "30 days ago", "title"),
-        [
-            (
-                Styled(each.rule, STYLES[each.severity]),
-                str(each.device_count),
-                str(each.unknown_count),
-                str(each.new_count),
-                "" if each.trend is None else str(each.trend[0]),
-            )
-            for each in present_findings
-        ],
-        [tables.text_of(each.title) for each in present_findings],
-        "No findings in recent reports.",
-    )
-    tables.print_note(_describe_unknown(reply.unknown_count, reply.device_count))
-    return 0
+        return
+    print_records(present_findings, COUNTS, "No findings in recent reports.", has_sentences=True)
+    print_note(_describe_unknown(reply.unknown_count, reply.device_count))
 
 
-def _show_devices(options: argparse.Namespace, reply: FindingDevicesReply) -> int:
+def _show_devices(options: argparse.Namespace, reply: FindingDevicesReply) -> None:
     rows = [(entry, each) for entry in reply.entries for each in entry.devices]
     if print_json_or_csv(options, rows if options.csv else reply.entries, DEVICES_CSV):
-        return 0
-    from controlplane.cli.screen import tables  # rich is slow to import
-
-    tables.print_rows_and_sentences(
-        ("finding", "location", "devices", "since", "detail"),
-        [
-            (
-                Styled(each.rule, STYLES[each.severity]),
-                each.location_name or each.location_id,
-                str(each.device_count),
-                age(each.since),
-            )
-            for each in reply.entries
-        ],
-        [tables.text_of(_describe_devices(each)) for each in reply.entries],
-        "No new findings." if options.new else "No devices have this finding.",
-    )
-    tables.print_note(_describe_unknown(reply.unknown_count, None))
-    return 0
+        return
+    columns: Columns[FindingEntry] = {
+        "finding": lambda each: Styled(each.rule, STYLES[each.severity]),
+        "location": lambda each: each.location_name or each.location_id,
+        "devices": lambda each: str(each.device_count),
+        "since": lambda each: age(each.since),
+        "detail": _describe_devices,
+    }
+    empty = "No new findings." if options.new else "No devices have this finding."
+    print_records(reply.entries, columns, empty, has_sentences=True)
+    print_note(_describe_unknown(reply.unknown_count, None))
 
 
 def _describe_devices(entry: FindingEntry) -> str:

@@ -4,13 +4,16 @@ The contract does not have them. A different service that implements the contrac
 calls with 404.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 from uuid import UUID
 
+from agent.wire.base import Message
 from agent.wire.operator_operations import Device
 from controlplane.alerts.operations.messages import PAGE_MAX as ALERTS_PAGE_MAX
 from controlplane.alerts.operations.messages import AlertRecord, AlertsReply, AlertsRequest
+from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import NotFoundError
 from controlplane.devices.findings.records import (
@@ -71,88 +74,85 @@ class ListedDevice(Device):
     health: Health | None
 
 
+@contextmanager
+def required_list(name: str) -> Iterator[None]:
+    """Raise CommandError if the service does not have the list."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise CommandError(f"this service has no list of {name}") from error
+
+
 def healths(client: OperationsClient, search: str = "") -> dict[UUID, Health] | None:
     """Return the health of each device that matches a search.
 
     Returns None if the service has no list of healths.
     """
-
-    def fetch_page(cursor: str | None) -> HealthsReply:
-        body = HealthsRequest(search=search or None, cursor=cursor, size=HEALTHS_PAGE_MAX)
-        return client.post(HEALTHS, body, HealthsReply)
-
+    body = HealthsRequest(search=search or None, size=HEALTHS_PAGE_MAX)
     try:
         return {
             device.instance_id: device.health
-            for reply in _pages(fetch_page)
+            for reply in _pages(client, HEALTHS, body, HealthsReply)
             for device in reply.devices
         }
     except NotFoundError:
         return None
 
 
+@required_list("printers")
 def printers(
     client: OperationsClient, state: PrinterStateName | None, search: str
 ) -> list[PrinterRecord]:
-    def fetch_page(cursor: str | None) -> PrintersReply:
-        body = PrintersRequest(state=state, search=search or None, cursor=cursor, size=PAGE_MAX)
-        return client.post(PRINTERS, body, PrintersReply)
-
-    return [printer for reply in _pages(fetch_page) for printer in reply.printers]
+    body = PrintersRequest(state=state, search=search or None, size=PAGE_MAX)
+    pages = _pages(client, PRINTERS, body, PrintersReply)
+    return [printer for reply in pages for printer in reply.printers]
 
 
+@required_list("incidents")
 def incidents(client: OperationsClient, location: str | None, days: int) -> list[IncidentRecord]:
-    def fetch_page(cursor: str | None) -> IncidentsReply:
-        body = IncidentsRequest(
-            location=location, days=days, cursor=cursor, size=INCIDENTS_PAGE_MAX
-        )
-        return client.post(INCIDENTS, body, IncidentsReply)
-
-    return [incident for reply in _pages(fetch_page) for incident in reply.incidents]
+    body = IncidentsRequest(location=location, days=days, size=INCIDENTS_PAGE_MAX)
+    pages = _pages(client, INCIDENTS, body, IncidentsReply)
+    return [incident for reply in pages for incident in reply.incidents]
 
 
-def firing_alerts(client: OperationsClient, location: str | None) -> list[AlertRecord]:
-    def fetch_page(cursor: str | None) -> AlertsReply:
-        body = AlertsRequest(open=True, location=location, cursor=cursor, size=ALERTS_PAGE_MAX)
-        return client.post(ALERTS, body, AlertsReply)
+@required_list("alerts")
+def firing_alerts(client: OperationsClient, location: str | None = None) -> list[AlertRecord]:
+    body = AlertsRequest(open=True, location=location, size=ALERTS_PAGE_MAX)
+    pages = _pages(client, ALERTS, body, AlertsReply)
+    return [alert for reply in pages for alert in reply.alerts]
 
-    return [alert for reply in _pages(fetch_page) for alert in reply.alerts]
 
-
+@required_list("findings")
 def findings(client: OperationsClient, body: FindingsRequest) -> FindingsReply:
     return client.post(FINDINGS, body, FindingsReply)
 
 
+@required_list("findings")
 def finding_devices(client: OperationsClient, body: FindingDevicesRequest) -> FindingDevicesReply:
     """Return all pages as one reply."""
-
-    def fetch_page(cursor: str | None) -> FindingDevicesReply:
-        limits = {"cursor": cursor, "size": FINDINGS_PAGE_MAX, "devices": DEVICES_MAX}
-        return client.post(FINDING_DEVICES, body.model_copy(update=limits), FindingDevicesReply)
-
-    replies = list(_pages(fetch_page))
+    limits = {"size": FINDINGS_PAGE_MAX, "devices": DEVICES_MAX}
+    largest = body.model_copy(update=limits)
+    replies = list(_pages(client, FINDING_DEVICES, largest, FindingDevicesReply))
     entries = tuple(each for reply in replies for each in reply.entries)
     return replies[0].model_copy(update={"entries": entries, "next_cursor": None})
 
 
-def reports(client: OperationsClient, request: ReportsRequest) -> list[ListedReport] | None:
+def reports(client: OperationsClient, body: ReportsRequest) -> list[ListedReport] | None:
     """Return the reports, newest first, or None if the service has no such list."""
-
-    def fetch_page(cursor: str | None) -> ReportsReply:
-        body = request.model_copy(update={"cursor": cursor, "size": PAGE_MAX})
-        return client.post(REPORTS, body, ReportsReply)
-
+    pages = _pages(client, REPORTS, body.model_copy(update={"size": PAGE_MAX}), ReportsReply)
     try:
-        return [report for reply in _pages(fetch_page) for report in reply.reports]
+        return [report for reply in pages for report in reply.reports]
     except NotFoundError:
         return None
 
 
-def _pages(fetch_page: Callable[[str | None], Reply]) -> Iterator[Reply]:
-    cursor = None
+def _pages(
+    client: OperationsClient, path: str, body: Message, reply_type: type[Reply]
+) -> Iterator[Reply]:
+    """Yield the replies of all pages."""
     while True:
-        reply = fetch_page(cursor)
+        reply = client.post(path, body, reply_type)
         yield reply
-        cursor = reply.next_cursor
-        if cursor is None:
+        if reply.next_cursor is None:
             return
+        body = body.model_copy(update={"cursor": reply.next_cursor})

@@ -12,10 +12,9 @@ from agent.presentation.humanize import counted, format_seconds
 from agent.presentation.terminal.blocks import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
-from controlplane.cli.screen.cells import Styled, utc_text
-from controlplane.cli.screen.output import CsvColumns, print_json_or_csv
-from controlplane.client.errors import CommandError
-from controlplane.client.refusals import NotFoundError
+from controlplane.cli.screen.cells import Columns, Styled, utc_text
+from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_records
+from controlplane.cli.screen.tables import print_note
 from controlplane.devices.incidents.records import DeviceIncidentRecord, IncidentRecord
 
 Row = tuple[IncidentRecord, DeviceIncidentRecord]
@@ -41,20 +40,28 @@ CSV: Final[CsvColumns[Row]] = {
 }
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     with client_of(options) as client:
-        try:
-            incidents = fleet.incidents(client, options.location, options.days)
-        except NotFoundError as error:
-            raise CommandError("this service has no list of incidents") from error
+        incidents = fleet.incidents(client, options.location, options.days)
     rows = [
         (incident, device_incident)
         for incident in incidents
         for device_incident in incident.incidents
     ]
-    if not print_json_or_csv(options, rows if options.csv else incidents, CSV):
-        _print(incidents, options.days)
-    return 0
+    if print_json_or_csv(options, rows if options.csv else incidents, CSV):
+        return
+    period = "day" if options.days == 1 else f"{options.days} days"
+    columns: Columns[IncidentRecord] = {
+        "began": lambda incident: f"{incident.began_at.astimezone():%d %b %H:%M}",
+        "lasted": _duration,
+        "devices": _shared_by,
+        "interruption": lambda incident: sentence_of(incident) + _corrections(incident),
+    }
+    print_records(incidents, columns, f"No interruptions in the last {period}.", has_sentences=True)
+    if incidents:
+        shared_count = sum(incident.device_count > 1 for incident in incidents)
+        total = counted(len(incidents), "interruption")
+        print_note(f"{total}, {shared_count} of them shared by several devices")
 
 
 def sentence_of(incident: IncidentRecord) -> str:
@@ -73,30 +80,9 @@ def sentence_of(incident: IncidentRecord) -> str:
     return f"{devices} at {location} {incident.loss} at {at}: {incident.suspect}."
 
 
-def _print(incidents: list[IncidentRecord], days: int) -> None:
-    from controlplane.cli.screen import tables  # rich is slow to import
-
-    period = "day" if days == 1 else f"{days} days"
-    tables.print_rows_and_sentences(
-        ("began", "lasted", "devices", "interruption"),
-        [
-            (
-                f"{incident.began_at.astimezone():%d %b %H:%M}",
-                _duration(incident),
-                Styled(
-                    f"{incident.device_count} of {incident.observer_count}",
-                    STYLES["bad" if incident.device_count > 1 else "muted"],
-                ),
-            )
-            for incident in incidents
-        ],
-        [tables.text_of(sentence_of(incident) + _corrections(incident)) for incident in incidents],
-        f"No interruptions in the last {period}.",
-    )
-    if incidents:
-        shared_count = sum(incident.device_count > 1 for incident in incidents)
-        total = counted(len(incidents), "interruption")
-        tables.print_note(f"{total}, {shared_count} of them shared by several devices")
+def _shared_by(incident: IncidentRecord) -> Styled:
+    text = f"{incident.device_count} of {incident.observer_count}"
+    return Styled(text, STYLES["bad" if incident.device_count > 1 else "muted"])
 
 
 def _duration(incident: IncidentRecord) -> str:

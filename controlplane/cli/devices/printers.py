@@ -9,10 +9,9 @@ from agent.presentation.terminal.blocks import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of
-from controlplane.cli.screen.cells import age, status, utc_text
-from controlplane.cli.screen.output import CsvColumns, print_json_or_csv
-from controlplane.client.errors import CommandError
-from controlplane.client.refusals import NotFoundError
+from controlplane.cli.screen.cells import Columns, Styled, age, status, utc_text
+from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_records
+from controlplane.cli.screen.tables import print_note
 from controlplane.devices.overview.records import PrinterRecord
 
 CSV: Final[CsvColumns[PrinterRecord]] = {
@@ -27,42 +26,26 @@ CSV: Final[CsvColumns[PrinterRecord]] = {
     "locationId": lambda printer: printer.device.location_id,
     "locationName": lambda printer: printer.device.location_name,
 }
+COLUMNS: Final[Columns[PrinterRecord]] = {
+    "printer": lambda printer: printer.name,
+    "state": lambda printer: status(printer.state),
+    "since": lambda printer: age(printer.since),
+    "device": lambda printer: printer.device.legacy_install_id,
+    "location": lambda printer: location_of(printer.device),
+    "reason": lambda printer: Styled(printer.detail, STYLES["muted"]),
+}
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     with client_of(options) as client:
-        try:
-            printers = fleet.printers(client, options.printer_state, options.search)
-        except NotFoundError as error:
-            raise CommandError("this service has no list of printers") from error
+        printers = fleet.printers(client, options.printer_state, options.search)
     options.search = ""  # the service has applied the search
     filters = Filters(options)
     printers = [printer for printer in printers if filters.matches(printer.device)]
     if print_json_or_csv(options, printers, CSV):
-        return 0
-    _print(printers)
-    return 0
-
-
-def _print(printers: list[PrinterRecord]) -> None:
-    from controlplane.cli.screen import tables  # rich is slow to import
-
-    tables.print_rows_and_sentences(
-        ("printer", "state", "since", "device", "location", "reason"),
-        [
-            (
-                printer.name,
-                status(printer.state),
-                age(printer.since),
-                printer.device.legacy_install_id,
-                location_of(printer.device),
-            )
-            for printer in printers
-        ],
-        [tables.text_of(printer.detail, STYLES["muted"]) for printer in printers],
-        "No printers match.",
-    )
+        return
+    print_records(printers, COLUMNS, "No printers match.", has_sentences=True)
     if printers:
         counts = Counter(printer.state for printer in printers)
         states = ", ".join(f"{count} {state}" for state, count in counts.items())
-        tables.print_note(f"{counted(len(printers), 'printer')}: {states}")
+        print_note(f"{counted(len(printers), 'printer')}: {states}")

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from agent.presentation.plain_text import plain
+from agent.wire.base import Tolerant
 from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRequest
 from controlplane.cli.arguments.client import HEALTHS
@@ -16,13 +18,15 @@ from controlplane.cli.connection import client_of, find_device_id
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of, state_of
 from controlplane.cli.devices.fleet import ListedDevice
-from controlplane.cli.devices.timeline import timeline_lines
 from controlplane.cli.screen.cells import Cell, age, status, utc_text
 from controlplane.cli.screen.confirmation import confirm
 from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
+from controlplane.devices.timeline.timeline import Timeline
 
+DEVICE = "/console/api/device"
+LEGEND = "█ online  ▄ partly  _ offline  · closed"
 MORE_DEVICES_NOTE = "There are more devices than this command reads."
 VERSIONS_MAX = 4
 """Maximum number of versions in the line below the table."""
@@ -44,7 +48,13 @@ CSV: Final[CsvColumns[Device]] = {
 }
 
 
-def list_all(options: argparse.Namespace) -> int:
+class TimelineReply(Tolerant):
+    """The part of the console's reply that this module reads."""
+
+    timeline: Timeline
+
+
+def list_all(options: argparse.Namespace) -> None:
     with client_of(options) as client:
         devices_of_service, is_cut = client.devices()
         healths = fleet.healths(client)
@@ -66,10 +76,9 @@ def list_all(options: argparse.Namespace) -> int:
             print(json.dumps(to_plain(device)))
     elif not print_json_or_csv(options, devices, CSV):
         print_devices(devices, is_cut=is_cut, all_count=len(devices_of_service))
-        return 0
+        return
     if is_cut:
         sys.stderr.write(f"{MORE_DEVICES_NOTE}\n")
-    return 0
 
 
 def print_devices(devices: Sequence[Device], *, is_cut: bool, all_count: int | None = None) -> None:
@@ -100,15 +109,15 @@ def print_devices(devices: Sequence[Device], *, is_cut: bool, all_count: int | N
         print_note(MORE_DEVICES_NOTE)
 
 
-def show(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace) -> None:
     """Show the device with the newest page of its requests and reports."""
     with client_of(options) as client:
         instance_id = find_device_id(client, options.instance)
         detail = client.device(DeviceDetailRequest(instance_id=instance_id))
-        days = () if options.json else timeline_lines(client, instance_id)
+        days = () if options.json else _timeline_lines(client, instance_id)
     if options.json:
         print(encode_indented(detail))
-        return 0
+        return
     # rich is slow to import
     from controlplane.cli.screen.tables import console, print_facts, print_lines
 
@@ -141,10 +150,9 @@ def show(options: argparse.Namespace) -> int:
     )
     if detail.next_cursor is not None:
         console().print("\nOlder requests and reports are not shown.")
-    return 0
 
 
-def revoke(options: argparse.Namespace) -> int:
+def revoke(options: argparse.Namespace) -> None:
     """Revoke the device's binding after a confirmation.
 
     Only a new enrollment binds the device again.
@@ -155,7 +163,6 @@ def revoke(options: argparse.Namespace) -> int:
             _confirm(client, body)
         client.revoke(body)
     print(f"revoked {body.instance_id}")
-    return 0
 
 
 def device_facts(device: Device) -> Iterable[tuple[str, Cell]]:
@@ -176,6 +183,20 @@ def device_facts(device: Device) -> Iterable[tuple[str, Cell]]:
     for name, timestamp in timestamps:
         if timestamp is not None:
             yield name, f"{timestamp:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _timeline_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
+    """Return the liveness of a device over thirty days, as a line of characters with a legend.
+
+    There are no lines if the call fails, for example because the service has no console API.
+    """
+    try:
+        body = DeviceDetailRequest(instance_id=instance_id)
+        timeline = client.post(DEVICE, body, TimelineReply).timeline
+    except CommandError:
+        return ()
+    first, last = timeline.days[0].date, timeline.days[-1].date
+    return (f"{first[5:]}  {timeline.line}  {last[5:]}", f"{'':5}  {LEGEND}")
 
 
 def _confirm(client: OperationsClient, body: RevokeRequest) -> None:

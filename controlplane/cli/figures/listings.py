@@ -130,7 +130,7 @@ def _print_currency(
     if now is not None and len(now.locations) > 1:
         _print_locations(currency, now.locations)
     if figures is not None:
-        print_lines(notes_of(figures.coverage, currency))
+        print_lines([*notes_of(figures.coverage, currency)])
 
 
 def _print_comparison(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
@@ -210,12 +210,8 @@ def _days(windows: Sequence[Window]) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def notes_of(coverage: Coverage, currency: str) -> list[str]:
-    """Return a sentence for each kind of incomplete data. Empty if the data is complete."""
-    return list(_notes(coverage, currency))
-
-
-def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
+def notes_of(coverage: Coverage, currency: str) -> Iterator[str]:
+    """Yield a sentence for each kind of incomplete data."""
     if count := coverage.missing_sale_snapshot_count:
         amount = format_money(coverage.missing_sale_snapshot_cents, currency)
         yield (

@@ -21,7 +21,7 @@ comparison requires a call to the service for each location.
 """
 
 
-def show(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace) -> None:
     """Show the figures of each named location, or of all locations together."""
     period = _period(options)
     if options.all and len(options.location) > 1:
@@ -39,12 +39,11 @@ def show(options: argparse.Namespace) -> int:
         pulses_of_all = [_pulses(client, summary) if is_compared else None for summary in summaries]
     if options.json:
         print_json(summaries)
-        return 0
+        return
     from controlplane.cli.figures.listings import print_summary  # rich is slow to import
 
     for number, (summary, pulses) in enumerate(zip(summaries, pulses_of_all, strict=True)):
         print_summary(summary, pulses, is_first=number == 0)
-    return 0
 
 
 def _pulses(client: OperationsClient, summary: FinancialSummary) -> Sequence[VenuePulse]:

@@ -19,7 +19,7 @@ from controlplane.client.operations import OperationsClient
 REPORTS_COMPARED: Final = 2
 
 
-def latest(options: argparse.Namespace) -> int:
+def latest(options: argparse.Namespace) -> None:
     """Compare the two newest reports of a kind. Failed reports have no content and are skipped."""
     with client_of(options) as client:
         reports = newest_reports(client, find_device_id(client, options.instance), lambda _: True)
@@ -38,10 +38,10 @@ def latest(options: argparse.Namespace) -> int:
         after, before = (
             client.report(ReportDetailRequest(report_id=compared_id)) for compared_id in newest_ids
         )
-    return _show(before, after, as_json=options.json)
+    _show(before, after, as_json=options.json)
 
 
-def show_against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
+def show_against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> None:
     """Print the changes between ``report_id`` and the report of --against, from old to new."""
     other_id = find_report_id(client, options.against)
     reports = [
@@ -51,10 +51,10 @@ def show_against(client: OperationsClient, report_id: UUID, options: argparse.Na
     before, after = sorted(reports, key=lambda report: report.created_at)
     if before.instance_id != after.instance_id:
         sys.stderr.write("The reports are of two different devices.\n")
-    return _show(before, after, as_json=options.json)
+    _show(before, after, as_json=options.json)
 
 
-def _show(before: ReportDetail, after: ReportDetail, *, as_json: bool) -> int:
+def _show(before: ReportDetail, after: ReportDetail, *, as_json: bool) -> None:
     changes = _compare(before, after)
     if as_json:
         ids = {"before": str(before.id), "after": str(after.id)}
@@ -62,7 +62,6 @@ def _show(before: ReportDetail, after: ReportDetail, *, as_json: bool) -> int:
         print(json.dumps({**ids, **document}, indent=2))
     else:
         _print(changes)
-    return 0
 
 
 def _compare(before: ReportDetail, after: ReportDetail) -> Changes:

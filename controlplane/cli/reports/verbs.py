@@ -25,17 +25,17 @@ from controlplane.cli.connection import (
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of
 from controlplane.cli.reports.changes import show_against
-from controlplane.cli.screen.cells import age, status
-from controlplane.cli.screen.output import write_exactly
+from controlplane.cli.screen.cells import Cell, Styled, age, status
+from controlplane.cli.screen.output import print_records, write_exactly
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 from controlplane.devices.overview.records import ListedReport, ReportsRequest
 
-DeviceReports = list[tuple[Device, ReportSummary]]
+DeviceReport = tuple[Device, ReportSummary]
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     """List reports.
 
     This project's service has an operation that lists all reports. The contract does not define
@@ -54,14 +54,26 @@ def list_all(options: argparse.Namespace) -> int:
             {**to_plain(report), "instanceId": str(device.instance_id)} for device, report in pairs
         ]
         print(json.dumps(records, indent=2))
-        return 0
-    _print(pairs, f"No report since {since.astimezone():%Y-%m-%d %H:%M}.")
-    return 0
+    else:
+        print_records(
+            pairs,
+            {
+                "report": lambda pair: pair[1].report_id,
+                "device": lambda pair: pair[0].legacy_install_id,
+                "location": lambda pair: location_of(pair[0]),
+                "kind": lambda pair: pair[1].kind,
+                "outcome": lambda pair: status(pair[1].outcome),
+                "received": lambda pair: age(pair[1].created_at),
+                "headline": _headline_of,
+            },
+            f"No report since {since.astimezone():%Y-%m-%d %H:%M}.",
+            has_sentences=True,
+        )
 
 
 def _read_list_of_service(
     client: OperationsClient, devices: list[Device], since: datetime, options: argparse.Namespace
-) -> DeviceReports | None:
+) -> list[DeviceReport] | None:
     """Return the reports with their headlines, or None if the service has no list of reports."""
     instance_id = devices[0].instance_id if options.device is not None else None
     request = ReportsRequest(instance_id=instance_id, kind=options.kind, since=since)
@@ -74,32 +86,16 @@ def _read_list_of_service(
     ]
 
 
-def _print(pairs: DeviceReports, empty: str) -> None:
+def _headline_of(pair: DeviceReport) -> Cell:
     from agent.presentation.terminal.blocks import STYLES  # rich is slow to import
-    from controlplane.cli.screen.tables import print_rows_and_sentences, text_of
 
-    rows = [
-        (
-            report.report_id,
-            device.legacy_install_id,
-            location_of(device),
-            report.kind,
-            status(report.outcome),
-            age(report.created_at),
-        )
-        for device, report in pairs
-    ]
-    sentences = [
-        text_of(report.headline or "", STYLES[report.severity or "muted"])
-        if isinstance(report, ListedReport)
-        else text_of("")
-        for _, report in pairs
-    ]
-    headings = ("report", "device", "location", "kind", "outcome", "received", "headline")
-    print_rows_and_sentences(headings, rows, sentences, empty)
+    report = pair[1]
+    if not isinstance(report, ListedReport):
+        return ""
+    return Styled(report.headline or "", STYLES[report.severity or "muted"])
 
 
-def show(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace) -> None:
     if (options.id is None) == (options.latest is None):
         raise UsageError("give either the id of a report or --latest DEVICE KIND")
     if options.against is not None and (options.html is not None or options.csv is not None):
@@ -111,7 +107,8 @@ def show(options: argparse.Namespace) -> int:
             else find_report_id(client, options.id)
         )
         if options.against is not None:
-            return show_against(client, report_id, options)
+            show_against(client, report_id, options)
+            return
         report = client.report(ReportDetailRequest(report_id=report_id))
     if options.json:
         print(encode_indented(report))
@@ -121,14 +118,13 @@ def show(options: argparse.Namespace) -> int:
         _write_csv(report, options.csv)
     else:
         _show(report)
-    return 0
 
 
 def _read_each_device(
     client: OperationsClient, devices: list[Device], since: datetime, kind: Kind | None
-) -> DeviceReports:
+) -> list[DeviceReport]:
     """Return the reports of these devices created at ``since`` or later, newest first."""
-    pairs: DeviceReports = []
+    pairs: list[DeviceReport] = []
     with Progress() as progress:
         for number, device in enumerate(devices, 1):
             progress.show(f"reading {number} of {len(devices)} devices: {len(pairs)} reports")

@@ -1,33 +1,97 @@
-"""``venue-control request``: request reports from devices, and optionally wait for them."""
+"""``venue-control request``: request reports from devices, and optionally wait for them.
+
+With ``--when-back``, the requests are pending until their devices are online.
+"""
 
 import argparse
 import sys
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
-from agent.presentation.humanize import format_seconds
+from agent.presentation.humanize import counted, format_seconds
 from agent.presentation.plain_text import plain
 from agent.wire.operator_operations import CreateRequestReply, Device, DeviceDetailRequest
 from controlplane.cli.connection import client_of, find_device_id
 from controlplane.cli.devices.filters import state_of
-from controlplane.cli.requests import pending
 from controlplane.cli.requests.batch import DeviceRequest, RequestBatch
-from controlplane.cli.requests.selection import Selection, is_for_one, listed_devices, select
+from controlplane.cli.requests.selection import (
+    Selection,
+    is_for_one,
+    listed_devices,
+    select,
+    selected_devices,
+)
 from controlplane.cli.screen import confirmation
 from controlplane.cli.screen.cells import age
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
+from controlplane.pending_requests.records import (
+    DEVICES_MAX,
+    CreatePendingReply,
+    CreatePendingRequest,
+)
 
 EXIT_INTERRUPTED = 130
+PENDING_REQUESTS = "/console/api/pending-requests"
 
 
 def create(options: argparse.Namespace) -> int:
     if options.when_back:
-        return pending.create(options)
+        _create_pending(options)
+        return 0
     if not options.wait and (options.at_once or options.out):
         raise UsageError("--at-once and --out require --wait")
     return _request_one(options) if is_for_one(options) else _request_many(options)
+
+
+def _create_pending(options: argparse.Namespace) -> None:
+    if options.wait or options.at_once or options.out:
+        raise UsageError("--when-back cannot be used with --wait, --at-once or --out")
+    until = datetime.now(UTC) + timedelta(seconds=options.until)
+    with client_of(options) as client:
+        instance_ids = _selected_ids(options, client)
+        count = len(instance_ids)
+        question = f"Request {options.kind} reports from {count} devices when they are online?"
+        confirmation.confirm(question, is_sure=options.yes or count <= confirmation.CONFIRM_ABOVE)
+        replies = [
+            client.post(
+                PENDING_REQUESTS,
+                CreatePendingRequest(
+                    kind=options.kind,
+                    until=until,
+                    instance_ids=tuple(instance_ids[start : start + DEVICES_MAX]),
+                ),
+                CreatePendingReply,
+            )
+            for start in range(0, count, DEVICES_MAX)
+        ]
+    _print_pending(replies, until)
+
+
+def _selected_ids(options: argparse.Namespace, client: OperationsClient) -> list[UUID]:
+    if is_for_one(options):
+        return [find_device_id(client, options.instance[0])]
+    devices = selected_devices(options, listed_devices(client))
+    return [device.instance_id for device in devices if device.revoked_at is None]
+
+
+def _print_pending(replies: Sequence[CreatePendingReply], until: datetime) -> None:
+    pending_count = sum(len(reply.pending_requests) for reply in replies)
+    existing_count = sum(reply.existing for reply in replies)
+    refused_count = sum(reply.refused for reply in replies)
+    if not pending_count:
+        raise CommandError(
+            "nothing was requested: the devices are revoked or make no reports of this kind"
+        )
+    devices = counted(pending_count, "device")
+    print(f"waiting for {devices} until {until:%Y-%m-%d %H:%M} UTC")
+    if existing_count:
+        print(f"{existing_count} of the devices already had a pending request of this kind")
+    if refused_count:
+        print(f"{refused_count} left out: they are revoked or make no reports of this kind")
 
 
 def _request_one(options: argparse.Namespace) -> int:

@@ -14,8 +14,9 @@ from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import location_of
 from controlplane.cli.requests.batch import DeviceRequest
-from controlplane.cli.screen.cells import NONE, status
-from controlplane.cli.screen.tables import SHORT_ID, print_note, print_rows_and_sentences, text_of
+from controlplane.cli.screen.cells import NONE, Styled, status
+from controlplane.cli.screen.output import print_records
+from controlplane.cli.screen.tables import SHORT_ID, print_note
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 
@@ -66,18 +67,18 @@ def result_of(client: OperationsClient, request: DeviceRequest) -> Result:
 
 def print_results(results: list[Result]) -> None:
     """Print a row for each device. On a narrow terminal, the headline is on the next line."""
-    rows = [
-        (
-            result.request.device.legacy_install_id,
-            location_of(result.request.device),
-            status(result.request.status or NONE),
-            result.report.id if result.report else None,
-        )
-        for result in results
-    ]
-    sentences = [text_of(result.headline, STYLES[result.severity]) for result in results]
-    headings = ("device", "location", "outcome", "report", "headline")
-    print_rows_and_sentences(headings, rows, sentences, "No report was requested.")
+    print_records(
+        results,
+        {
+            "device": lambda result: result.request.device.legacy_install_id,
+            "location": lambda result: location_of(result.request.device),
+            "outcome": lambda result: status(result.request.status or NONE),
+            "report": lambda result: result.report.id if result.report else None,
+            "headline": lambda result: Styled(result.headline, STYLES[result.severity]),
+        },
+        "No report was requested.",
+        has_sentences=True,
+    )
     if results:
         print_note(_summary(results))
 

@@ -107,18 +107,18 @@ FEES: Final[Columns[FeeItem]] = {
 }
 
 
-def goods(options: argparse.Namespace) -> int:
+def goods(options: argparse.Namespace) -> None:
     if not options.csv:
-        return _print_list(options, RetailClient.goods, {}, GOODS, "There are no goods.")
+        _print_list(options, RetailClient.goods, {}, GOODS, "There are no goods.")
+        return
     with retail_client_of(options) as client:
         print_csv(
             ((good, variation) for good in client.goods() for variation in good.variations),
             GOODS_CSV,
         )
-    return 0
 
 
-def categories(options: argparse.Namespace) -> int:
+def categories(options: argparse.Namespace) -> None:
     names: dict[UUID, str] = {}
 
     def fetch(client: RetailClient) -> Iterable[Category]:
@@ -133,30 +133,29 @@ def categories(options: argparse.Namespace) -> int:
             category.parent_id and names.get(category.parent_id, str(category.parent_id))
         ),
     }
-    return _print_list(options, fetch, CATEGORIES_CSV, columns, "There are no categories.")
+    _print_list(options, fetch, CATEGORIES_CSV, columns, "There are no categories.")
 
 
-def uoms(options: argparse.Namespace) -> int:
-    return _print_list(options, RetailClient.uoms, UOMS_CSV, UOMS, "There are no units.")
+def uoms(options: argparse.Namespace) -> None:
+    _print_list(options, RetailClient.uoms, UOMS_CSV, UOMS, "There are no units.")
 
 
-def fees(options: argparse.Namespace) -> int:
-    return _print_list(options, RetailClient.fees, FEES_CSV, FEES, "There are no fees.")
+def fees(options: argparse.Namespace) -> None:
+    _print_list(options, RetailClient.fees, FEES_CSV, FEES, "There are no fees.")
 
 
-def good(options: argparse.Namespace) -> int:
+def good(options: argparse.Namespace) -> None:
     with retail_client_of(options) as client:
         record = _find_good(client, options.id)
         category = "" if options.json else _category_name(client, record)
     if options.json:
         print(encode_indented(record))
-        return 0
+        return
     from controlplane.cli.screen.tables import console, print_facts  # rich is slow to import
 
     print_facts(_facts(record, category))
     console().print()
     print_records(record.variations, VARIATIONS, "The good has no variations.", "Variations")
-    return 0
 
 
 def _print_list(
@@ -165,12 +164,11 @@ def _print_list(
     csv_columns: CsvColumns[Record],
     columns: Columns[Record],
     empty: str,
-) -> int:
+) -> None:
     with retail_client_of(options) as client:
         records = list(fetch(client))
     if not print_json_or_csv(options, records, csv_columns):
         print_records(records, columns, empty)
-    return 0
 
 
 def _find_good(client: RetailClient, text: str) -> Good:

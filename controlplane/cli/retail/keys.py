@@ -8,18 +8,16 @@ from sqlalchemy.orm import Session
 
 from controlplane.audit.command_line import note_new_retail_key, retail_key_subject
 from controlplane.cli.chosen_database import add_audit_entry, in_database
-from controlplane.cli.keys import find_key_id
+from controlplane.cli.keys import find_key
 from controlplane.cli.screen.cells import grant
 from controlplane.cli.screen.output import print_records, print_secret
-from controlplane.client.errors import CommandError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import Subject
 from controlplane.retail.credentials import clients, signing_keys
 from controlplane.retail.credentials.clients import Environment
-from controlplane.storage.merchant.retail_tables import RetailKey
 
 
-def create(options: argparse.Namespace) -> int:
+def create(options: argparse.Namespace) -> None:
     environment: Environment = "live" if options.live else "test"
 
     def work(session: Session) -> str:
@@ -39,10 +37,9 @@ def create(options: argparse.Namespace) -> int:
     access = "read, and create goods" if options.write else "read only"
     note = f"Access of this {environment} key: {access}. Save the key: it is shown only once."
     print_secret(key, note)
-    return 0
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     print_records(
         in_database(options, clients.list_keys),
         {
@@ -55,27 +52,23 @@ def list_all(options: argparse.Namespace) -> int:
         },
         "There are no retail keys. Create one: venue-control retail keys create",
     )
-    return 0
 
 
-def revoke(options: argparse.Namespace) -> int:
+def revoke(options: argparse.Namespace) -> None:
     """Revoke a key. Its access tokens are refused within seconds."""
-    key_id = find_key_id(options.id, in_database(options, clients.list_keys), "retail keys list")
 
-    def work(session: Session) -> bool:
-        row = session.get(RetailKey, key_id)
-        if row is not None and row.revoked_at is None:
+    def work(session: Session) -> UUID:
+        row = find_key(options.id, clients.list_keys(session), "retail keys list")
+        if row.revoked_at is None:
             subject, owner = retail_key_subject(row), row.organization_id
             add_audit_entry(session, "retail_key.revoke", subject, organization_id=owner)
-        return clients.revoke_key(session, key_id, system_clock())
+        clients.revoke_key(session, row.id, system_clock())
+        return row.id
 
-    if not in_database(options, work):
-        raise CommandError(f"there is no key {key_id}")
-    print(f"revoked {key_id}")
-    return 0
+    print(f"revoked {in_database(options, work)}")
 
 
-def rotate_signing_key(options: argparse.Namespace) -> int:
+def rotate_signing_key(options: argparse.Namespace) -> None:
     def work(session: Session) -> UUID:
         key_id = signing_keys.rotate(session, system_clock())
         subject = Subject("signing_key", str(key_id))
@@ -87,4 +80,3 @@ def rotate_signing_key(options: argparse.Namespace) -> int:
         "Existing access tokens are refused within seconds. API keys and refresh tokens stay\n"
         "valid: clients get new access tokens with them.\n"
     )
-    return 0

@@ -31,7 +31,7 @@ COLUMNS: Final[Columns[SaleRow]] = {
 }
 
 
-def list_all(options: argparse.Namespace) -> int:
+def list_all(options: argparse.Namespace) -> None:
     first, last = _bounds(options.since, options.until)
     is_unlimited = options.json or options.csv or first is not None
     limit = options.limit or (None if is_unlimited else SALES_LIMIT)
@@ -47,7 +47,6 @@ def list_all(options: argparse.Namespace) -> int:
         print_csv(rows, SALE_COLUMNS)
     elif not print_json_or_csv(options, sales):
         _print(rows, is_cut=is_cut)
-    return 0
 
 
 def _rows(client: RetailClient, sales: Sequence[Sale]) -> Iterator[SaleRow]:

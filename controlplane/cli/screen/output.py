@@ -29,13 +29,25 @@ def print_csv(records: Iterable[Record], columns: CsvColumns[Record]) -> None:
 
 
 def print_records(
-    records: Sequence[Record], columns: Columns[Record], empty: str, title: str = ""
+    records: Iterable[Record],
+    columns: Columns[Record],
+    empty: str,
+    title: str = "",
+    *,
+    has_sentences: bool = False,
 ) -> None:
-    """Print a table, or ``empty`` if there are no records."""
-    from controlplane.cli.screen.tables import print_rows  # rich is slow to import
+    """Print a table, or ``empty`` if there are no records.
+
+    Args:
+        has_sentences: The last column has sentences. On a narrow terminal, each is below its row.
+    """
+    from controlplane.cli.screen import tables  # rich is slow to import
 
     rows = [[value(record) for value in columns.values()] for record in records]
-    print_rows(tuple(columns), rows, empty, title)
+    if has_sentences:
+        tables.print_rows_with_sentences(tuple(columns), rows, empty)
+    else:
+        tables.print_rows(tuple(columns), rows, empty, title)
 
 
 def print_json_or_csv(

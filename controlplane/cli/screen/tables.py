@@ -20,7 +20,7 @@ from agent.presentation.plain_text import plain
 from controlplane.cli.screen.cells import NONE, Cell, Styled
 
 WIDE = 120
-"""Minimum terminal width at which `print_rows_and_sentences` prints the sentences as a column."""
+"""Minimum terminal width at which `print_rows_with_sentences` prints the sentences as a column."""
 TABLES_FROM = 72
 """Minimum terminal width at which `print_rows` always prints a table. On a narrower terminal, it
 prints a list if the table does not fit.
@@ -43,7 +43,7 @@ NUMBERS = frozenset(
 SHORT_ID = 8
 """Minimum number of characters of a shortened id."""
 
-Rows = Sequence[Sequence[Cell | Text]]
+Rows = Sequence[Sequence[Cell]]
 
 
 def console() -> Console:
@@ -126,20 +126,19 @@ def fits(headings: Sequence[str], rows: Rows) -> bool:
     return is_piped() or _width_of(headings, _cells(rows)) <= console().width
 
 
-def _print_sentences_below(headings: Sequence[str], rows: Rows, sentences: Sequence[Text]) -> None:
+def _print_sentences_below(headings: Sequence[str], rows: Rows) -> None:
     """Print each row, and its sentence on the next line.
 
     If the rows do not fit on the terminal, print their cells without columns and headings.
     """
     screen = console()
-    cells = [[text_of(heading, "dim") for heading in headings], *_cells(rows)]
-    widths = _widths(*cells)
+    # The row of headings has no sentence.
+    cells = [[*(text_of(heading, "dim") for heading in headings[:-1]), Text()], *_cells(rows)]
+    widths = _widths(*(row[:-1] for row in cells))
     is_list = sum(widths) + 2 * len(widths) > screen.width
     if is_list:
         cells, widths = cells[1:], [0] * len(widths)
-    # The row of headings has no sentence.
-    all_sentences = [*([] if is_list else [Text()]), *sentences]
-    for row, sentence in zip(cells, all_sentences, strict=True):
+    for *row, sentence in cells:
         for cell, width in zip(row, widths, strict=True):
             cell.pad_right(max(0, width - cell.cell_len))
         line = Text(" · " if is_list else "  ").join(row)
@@ -149,18 +148,15 @@ def _print_sentences_below(headings: Sequence[str], rows: Rows, sentences: Seque
             screen.print(Padding(sentence, (0, 0, 0, 2)))
 
 
-def print_rows_and_sentences(
-    headings: Sequence[str], rows: Rows, sentences: Sequence[Text], empty: str
-) -> None:
-    """Print rows, each with its sentence. The last heading is the heading of the sentences.
+def print_rows_with_sentences(headings: Sequence[str], rows: Rows, empty: str) -> None:
+    """Print rows whose last cell is a sentence.
 
     On a terminal that is narrower than `WIDE`, each sentence is below its row, without a heading.
     """
     if not rows or is_piped() or console().width >= WIDE:
-        wide_rows = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
-        print_rows(headings, wide_rows, empty)
+        print_rows(headings, rows, empty)
     else:
-        _print_sentences_below(headings[:-1], rows, sentences)
+        _print_sentences_below(headings, rows)
 
 
 def _cells(rows: Rows) -> list[list[Text]]:
@@ -171,9 +167,7 @@ def _cells(rows: Rows) -> list[list[Text]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _text(value: Cell | Text, ids: dict[UUID, str]) -> Text:
-    if isinstance(value, Text):
-        return value
+def _text(value: Cell, ids: dict[UUID, str]) -> Text:
     if isinstance(value, UUID):
         return Text(ids[value])
     if isinstance(value, Styled):

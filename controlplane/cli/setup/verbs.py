@@ -8,6 +8,7 @@ import argparse
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -31,8 +32,7 @@ from controlplane.cli.keys import LISTED_MAX, require_location_ids
 from controlplane.cli.locations import require_name
 from controlplane.cli.screen.cells import shorten_list
 from controlplane.cli.screen.output import print_secret
-from controlplane.cli.setup import dialog
-from controlplane.cli.users import read_password_hash
+from controlplane.cli.users import read_password_hash, require_email
 from controlplane.client.errors import UsageError
 from controlplane.clock import system_clock
 from controlplane.devices.locations.locations import set_zone_and_hours
@@ -43,6 +43,8 @@ from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.tables import ApiKey
 
 KEY_NAME: Final = "first key"
+Parser = Callable[[str], str]
+"""Returns the value of an answer. Raises UsageError with a message for users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Plan:
     location: tuple[str, str, str] | None
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     read_existing = partial(_read_existing, organization_id=options.organization)
     existing = in_database(options, read_existing, may_create=True)
     if existing.is_complete:
@@ -101,7 +103,6 @@ def run(options: argparse.Namespace) -> int:
         if secret is not None:
             print_secret(secret, "This is the first key. Save it: it is shown only once.")
     _print_next(options)
-    return 0
 
 
 def _read_existing(session: Session, organization_id: str) -> SetupState:
@@ -130,7 +131,7 @@ def _make_plan(options: argparse.Namespace, existing: SetupState) -> Plan:
         "--location-name": not existing.locations and not options.location_name,
     }
     missing = [name for name, is_missing in must_ask.items() if is_missing]
-    if missing and not dialog.is_possible():
+    if missing and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
             f"there is no terminal for questions, so these options are needed: {' '.join(missing)}",
             "`venue-control setup --help` describes them.",
@@ -140,36 +141,29 @@ def _make_plan(options: argparse.Namespace, existing: SetupState) -> Plan:
     if not existing.name:
         organization = _value(options.organization_name, "Name of your business", require_name)
     if not existing.owners:
-        email = _value(options.email, "Your e-mail address", _require_email)
+        email = _value(options.email, "Your e-mail address", require_email)
         # Ask for the name only if the e-mail address was asked for.
         if must_ask["--email"] and not options.name:
-            user_name = dialog.ask("Your name", require_name)
+            user_name = _ask("Your name", require_name)
         else:
             user_name = require_name(options.name or email)
         if must_ask["--password-file"]:
-            password_hash = dialog.retry(lambda: read_password_hash(options))
+            password_hash = _retry(lambda: read_password_hash(options))
         else:
             password_hash = read_password_hash(options)
     if not existing.locations:
         require_location_ids([options.location])
         location_name = _value(options.location_name, "Name of the first location", require_name)
         if must_ask["--location-name"] and options.zone is None:
-            zone = dialog.ask("Time zone of the location", _require_zone, system_zone())
+            zone = _ask("Time zone of the location", _require_zone, system_zone())
         else:
             zone = _require_zone(options.zone or system_zone())
         location = (options.location, location_name, zone)
     return Plan(organization, email, user_name, password_hash, location)
 
 
-def _value(option: str | None, question: str, parse: dialog.Parser[str]) -> str:
-    return parse(option) if option else dialog.ask(question, parse)
-
-
-def _require_email(text: str) -> str:
-    try:
-        return users.require_email(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+def _value(option: str | None, question: str, parse: Parser) -> str:
+    return parse(option) if option else _ask(question, parse)
 
 
 def _require_zone(text: str) -> str:
@@ -258,3 +252,30 @@ def _print_next(options: argparse.Namespace) -> None:
             f"Next: venue-control serve{database_option}\n"
             f"Then open http://127.0.0.1:{DEFAULT_PORT} in a browser and sign in.\n"
         )
+
+
+# ---------------------------------------------------------------------------- questions
+
+
+def _ask(question: str, parse: Parser, default: str = "") -> str:
+    """Ask until the answer is valid. An empty answer selects ``default``."""
+    prompt = f"{question} [{default}]: " if default else f"{question}: "
+    return _retry(lambda: parse(_read_line(prompt) or default))
+
+
+def _retry(work: Callable[[], str]) -> str:
+    """Repeat ``work`` until it raises no UsageError. Errors are printed."""
+    while True:
+        try:
+            return work()
+        except UsageError as error:
+            sys.stderr.write(f"  {error}\n")
+
+
+def _read_line(question: str) -> str:
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.strip()

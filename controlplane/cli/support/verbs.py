@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from controlplane.cli.chosen_database import in_database
+from controlplane.cli.locations import require_name
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.cells import Styled, age
 from controlplane.cli.screen.output import print_json_or_csv, print_records, print_secret
@@ -19,14 +20,13 @@ from controlplane.support import channels
 from controlplane.support.links import all_links, end_link, link_record, make_link
 from controlplane.support.messages import Link, LinkState
 
-LABEL_MAX: Final = 128
 _KIND: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _STYLES: Final[dict[LinkState, str]] = {"waiting": "cyan", "confirmed": "green"}
 
 
-def create_link(options: argparse.Namespace) -> int:
-    channel = require_label(options.channel, "a channel")
-    requested_by = require_label(options.asked_by, "a name")
+def create_link(options: argparse.Namespace) -> None:
+    channel = require_name(options.channel, "a channel")
+    requested_by = require_name(options.asked_by)
     new_link = in_database(
         options,
         lambda session: make_link(
@@ -39,10 +39,9 @@ def create_link(options: argparse.Namespace) -> int:
         " Hand the token over now: it is shown only once."
     )
     print_secret(new_link.token, note)
-    return 0
 
 
-def list_links(options: argparse.Namespace) -> int:
+def list_links(options: argparse.Namespace) -> None:
     links = _links(options)
     if not print_json_or_csv(options, links):
         print_records(
@@ -57,10 +56,9 @@ def list_links(options: argparse.Namespace) -> int:
             },
             "There are no links. `venue-control support link` creates a token for one.",
         )
-    return 0
 
 
-def disconnect(options: argparse.Namespace) -> int:
+def disconnect(options: argparse.Namespace) -> None:
     start = options.id.casefold()
     matches = {
         link.id: link.id for link in _links(options) if start and str(link.id).startswith(start)
@@ -70,10 +68,9 @@ def disconnect(options: argparse.Namespace) -> int:
     if not in_database(options, lambda session: end_link(session, link_id, system_clock())):
         raise CommandError(f"the link {link_id} has ended already")
     print(f"disconnected {link_id}")
-    return 0
 
 
-def list_channels(options: argparse.Namespace) -> int:
+def list_channels(options: argparse.Namespace) -> None:
     print_records(
         in_database(options, channels.channels),
         {
@@ -83,12 +80,11 @@ def list_channels(options: argparse.Namespace) -> int:
         },
         "There are no channels. Add one: venue-control support channels set KIND ADDRESS",
     )
-    return 0
 
 
-def set_channel(options: argparse.Namespace) -> int:
+def set_channel(options: argparse.Namespace) -> None:
     kind, address = _kind_and_address(options)
-    hours = None if options.hours is None else require_label(options.hours, "the text of --hours")
+    hours = None if options.hours is None else require_name(options.hours, "the text of --hours")
     if not in_database(
         options, partial(channels.set_channel, kind=kind, address=address, hours=hours)
     ):
@@ -96,27 +92,13 @@ def set_channel(options: argparse.Namespace) -> int:
             f"there are {channels.CHANNELS_MAX} channels, the maximum: remove one first"
         )
     print(f"{kind} {address}: {hours or 'no hours stated'}")
-    return 0
 
 
-def remove_channel(options: argparse.Namespace) -> int:
+def remove_channel(options: argparse.Namespace) -> None:
     kind, address = _kind_and_address(options)
     if not in_database(options, partial(channels.remove_channel, kind=kind, address=address)):
         raise CommandError(f"there is no channel {kind} {address}")
     print(f"removed {kind} {address}")
-    return 0
-
-
-def require_label(text: str, noun: str) -> str:
-    """Return ``text``, which merchants read, without white space at its ends.
-
-    Raises:
-        UsageError: the text is empty, too long or not printable. The message calls it ``noun``.
-    """
-    label = text.strip()
-    if not 1 <= len(label) <= LABEL_MAX or not label.isprintable():
-        raise UsageError(f"{noun} has 1 to {LABEL_MAX} printable characters")
-    return label
 
 
 def _links(options: argparse.Namespace) -> list[Link]:
@@ -131,4 +113,4 @@ def _kind_and_address(options: argparse.Namespace) -> tuple[str, str]:
         raise UsageError(
             "a kind is one word of lowercase letters, digits and -, such as phone or email"
         )
-    return options.kind, require_label(options.address, "an address")
+    return options.kind, require_name(options.address, "an address")

@@ -9,8 +9,8 @@ import socket
 import time
 from contextlib import suppress
 
+from controlplane.demo.ipp import ipp_answer
 from controlplane.demo.lan import frames
-from controlplane.demo.lan.ipp import ipp_answer
 from controlplane.demo.lan.mdns import Responder, read_questions
 from controlplane.demo.lan.plan import LanHost, LanPlan
 from controlplane.demo.lan.tap import mac_bytes

@@ -63,17 +63,17 @@ class Responder:
 
     def _add(self, host: LanHost) -> None:
         own_name = _labels(f"{host.hostname or 'host-' + host.address.replace('.', '-')}.local")
-        by_type: dict[Name, list[bytes]] = defaultdict(list)
+        by_type: dict[Name, list[Sequence[bytes]]] = defaultdict(list)
         types: list[bytes] = []
         for service in host.services:
             kind = _labels(f"{service.type}.local")
             by_type[kind].append(_service_records(service, kind, own_name))
             types.append(_record(_labels(ENUMERATION.decode()), _PTR, _name(kind)))
         address = _record(own_name, _A, ipaddress.ip_address(host.address).packed)
-        for kind, records in by_type.items():
-            for packet in _packets(records, address):
+        for kind, blocks in by_type.items():
+            for packet in _packets(blocks, [address]):
                 self._answers[kind].append((host, packet))
-        for packet in _packets(sorted(set(types)), b""):
+        for packet in _packets([[record] for record in sorted(set(types))], []):
             self._answers[_labels(ENUMERATION.decode())].append((host, packet))
         if host.hostname:
             reverse = _labels(ipaddress.ip_address(host.address).reverse_pointer)
@@ -81,7 +81,7 @@ class Responder:
             self._answers[reverse].append((host, pointer))
 
 
-def _service_records(service: LanService, kind: Name, own_name: Name) -> bytes:
+def _service_records(service: LanService, kind: Name, own_name: Name) -> Sequence[bytes]:
     label = service.instance.encode("utf-8", "surrogateescape")[:_LABEL_MAX] or b"unnamed"
     instance = (label, *kind)
     strings = [text.encode("utf-8", "surrogateescape")[:255] for text in service.txt]
@@ -89,39 +89,27 @@ def _service_records(service: LanService, kind: Name, own_name: Name) -> bytes:
     target = struct.pack("!HHH", 0, 0, service.port) + _name(own_name)
     # `_packets` keeps the three records together.
     return (
-        _record(kind, _PTR, _name(instance))
-        + _record(instance, _SRV, target, _CLASS_IN_FLUSH)
-        + _record(instance, _TXT, txt, _CLASS_IN_FLUSH)
+        _record(kind, _PTR, _name(instance)),
+        _record(instance, _SRV, target, _CLASS_IN_FLUSH),
+        _record(instance, _TXT, txt, _CLASS_IN_FLUSH),
     )
 
 
-def _packets(blocks: Sequence[bytes], last: bytes) -> Iterator[bytes]:
+def _packets(blocks: Sequence[Sequence[bytes]], last: Sequence[bytes]) -> Iterator[bytes]:
     """Group blocks of records into packets of bounded size. Each packet ends with ``last``."""
     group: list[bytes] = []
     for block in blocks:
-        if group and sum(map(len, group)) + len(block) + len(last) > _PACKET_MAX:
-            yield _packet([*group, last])
+        if group and sum(map(len, (*group, *block, *last))) > _PACKET_MAX:
+            yield _packet([*group, *last])
             group = []
-        group.append(block)
+        group += block
     if group:
-        yield _packet([*group, last])
+        yield _packet([*group, *last])
 
 
-def _packet(blocks: Sequence[bytes]) -> bytes:
-    body = b"".join(blocks)
-    count = _count_records(body)
-    return struct.pack("!HHHHHH", 0, _AUTHORITATIVE_RESPONSE, 0, count, 0, 0) + body
-
-
-def _count_records(body: bytes) -> int:
-    count = offset = 0
-    while offset < len(body):
-        _, offset = _read_name(body, offset)
-        # The data follows type (2 bytes), class (2), TTL (4) and length (2).
-        (length,) = struct.unpack_from("!H", body, offset + 8)
-        offset += 10 + length
-        count += 1
-    return count
+def _packet(records: Sequence[bytes]) -> bytes:
+    head = struct.pack("!HHHHHH", 0, _AUTHORITATIVE_RESPONSE, 0, len(records), 0, 0)
+    return head + b"".join(records)
 
 
 def _record(name: Name, record_type: int, data: bytes, record_class: int = _CLASS_IN) -> bytes:

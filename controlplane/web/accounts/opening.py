@@ -21,7 +21,7 @@ from controlplane.accounts.sign_in_policy import usable_memberships
 from controlplane.accounts.users import memberships
 from controlplane.operation import audit_entries as audit
 from controlplane.operation.errors import Refusal, forbidden
-from controlplane.storage.account_tables import Membership, User
+from controlplane.storage.account_tables import Membership, SignInSession, User
 from controlplane.storage.audit_tables import AuditEntry
 from controlplane.web.accounts import cookies
 from controlplane.web.admission import address_of
@@ -69,16 +69,14 @@ def open_session(
     if browser.old_token is not None:
         sessions.end_by_token(session, browser.old_token)
     organization_id = usable[0].organization_id
-    session_id, token = sessions.create(
-        session,
+    row = SignInSession(
         user_id=user.id,
         organization_id=organization_id,
         user_agent=browser.user_agent,
         address=browser.address,
-        now=now,
         has_second_factor=has_second_factor,
-        sign_in=sign_in,
     )
+    session_id, token = sessions.create(session, row, now, sign_in)
     actor = audit.user_actor(user, audit.Credential("session", session_id), browser.address)
     event = audit.Event("session.sign_in", audit.Subject("session", str(session_id)), detail)
     audit.note(session, actor, event, organization_id=organization_id, now=now)

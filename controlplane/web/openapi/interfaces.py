@@ -16,7 +16,7 @@ from agent.wire.payloads.network import NetworkPayload
 from controlplane.analytics.registry import ANALYTICS, REPORTS
 from controlplane.operation.operation import Area, Operation
 from controlplane.remote_control.registry import REMOTE_CONTROL
-from controlplane.retail.parts import DUPLICATE_EXTERNAL_ID
+from controlplane.retail.catalog import DUPLICATE_EXTERNAL_ID
 from controlplane.retail.registry import RETAIL
 from controlplane.retail.routes import TOKENS
 from controlplane.retail.texts import FREE_VALUE, FREE_VALUE_SCHEMA

@@ -17,7 +17,8 @@ from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.secrets import ACCESS, REFRESH, new_secret
 from controlplane.accounts.passwords import hasher
 from controlplane.retail.credentials import clients, signing_keys
-from controlplane.storage.account_tables import Role
+from controlplane.storage.account_tables import Invitation, Role, SignInSession
+from controlplane.storage.oauth_tables import OAuthCode
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD
 from tests.unit.controlplane.permissions.organizations import (
     ORGANIZATION_AT,
@@ -116,19 +117,20 @@ class CredentialMaker:
         self, user: UUID, organization: str = DEFAULT_ORGANIZATION, ago: timedelta = timedelta()
     ) -> tuple[UUID, str]:
         """Create a session. Return its id and its token."""
-        return sessions.create(
-            self.session, user_id=user, organization_id=organization, user_agent="",
-            address="127.0.0.1", now=self.now - ago,
-        )  # fmt: skip
+        row = SignInSession(
+            user_id=user, organization_id=organization, user_agent="", address="127.0.0.1"
+        )
+        return sessions.create(self.session, row, self.now - ago)
 
     def grant(
         self, user: UUID, organization: str = DEFAULT_ORGANIZATION, ago: timedelta = timedelta()
     ) -> tuple[UUID, str, str]:
         """Create an OAuth grant. Return its id, an access token and a refresh token."""
-        code = grants.add_code(
-            self.session, client_id="vcl_test", user_id=user, organization_id=organization,
-            redirect_uri="https://agent.example", code_challenge="-", now=self.now - ago,
+        new_code = OAuthCode(
+            client_id="vcl_test", user_id=user, organization_id=organization,
+            redirect_uri="https://agent.example", code_challenge="-",
         )  # fmt: skip
+        code = grants.add_code(self.session, new_code, self.now - ago)
         self.session.flush()
         row = grants.find_and_lock_code(self.session, code, "vcl_test", self.now - ago)
         assert row is not None
@@ -151,10 +153,11 @@ class CredentialMaker:
         return key_id, secret, access
 
     def invitation(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> UUID:
-        row, _ = invitations.invite(
-            self.session, organization, email=f"{uuid.uuid4()}@example.com", role="viewer",
-            locations=(), invited_by=user, now=self.now,
+        row = Invitation(
+            organization_id=organization, email=f"{uuid.uuid4()}@example.com", role="viewer",
+            locations=[], invited_by=user,
         )  # fmt: skip
+        invitations.invite(self.session, row, self.now)
         return row.id
 
     def user_objects(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> UserObjects:

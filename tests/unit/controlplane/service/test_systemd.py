@@ -71,7 +71,7 @@ def _skip_the_check_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_only_the_first_installation_writes_the_unit_and_the_options(
     service: SystemdService, system: FakeSystem, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert install_and_start(service, "--port 1\n", has_options=True) == 0
+    install_and_start(service, "--port 1\n", has_options=True)
     unit = tmp_path / "etc/systemd/system" / UNIT
     assert f"ExecStart={tmp_path}/opt/venue-control serve @" in unit.read_text()
     assert service.options.read_text() == "--port 1\n"
@@ -84,7 +84,7 @@ def test_only_the_first_installation_writes_the_unit_and_the_options(
     system.calls.clear()
     system.answers["getent passwd"] = output(0, "venue-control:x:1:")
     capsys.readouterr()
-    assert install_and_start(service, "--port 2\n", has_options=True) == 0
+    install_and_start(service, "--port 2\n", has_options=True)
     assert service.options.read_text() == "--port 1\n"
     assert "is kept" in capsys.readouterr().out
     assert not [words for words in system.changes() if "daemon-reload" in words]

@@ -218,7 +218,7 @@ def test_notes_describe_incomplete_sales_and_refunds() -> None:
         **dict.fromkeys(Coverage.model_fields, 0)
         | dict.fromkeys(("sales_complete", "refunds_complete", "vat_complete"), True)
     )
-    assert notes_of(complete, "AED") == []
+    assert list(notes_of(complete, "AED")) == []
     incomplete = complete.model_copy(
         update={
             "missing_sale_snapshot_count": 2,
@@ -232,7 +232,7 @@ def test_notes_describe_incomplete_sales_and_refunds() -> None:
             "refund_unknown_tax_count": 1,
         }
     )
-    assert notes_of(incomplete, "AED") == [
+    assert list(notes_of(incomplete, "AED")) == [
         "2 sales of 10.50 AED without lines: included, but not in sums by article.",
         "1 unresolved order of 0.07 AED: not included.",
         "3 sale lines with an unknown tax.",
