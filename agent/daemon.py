@@ -9,10 +9,9 @@ import sqlite3
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from agent import __version__
 from agent.adapters.accounts.privileges import step_down
@@ -46,11 +45,8 @@ DAMAGE_PAUSE_S: Final = 60.0
 """After the database was found to be damaged, the daemon waits this long before it reloads."""
 
 
-class Signal(StrEnum):
-    """The action that a signal of the operating system requests."""
-
-    STOP = "stop"
-    RELOAD = "reload"
+Signal = Literal["stop", "reload"]
+"""The action that a signal of the operating system requests."""
 
 
 def load_for_daemon(
@@ -150,7 +146,7 @@ async def _wait_for_signal(
     while True:
         signal_ = await signals.get()
         log.info("received a request to %s", signal_)
-        if signal_ is Signal.STOP:
+        if signal_ == "stop":
             notifier.stopping()
             return None
         # sd_notify(3) requires CLOCK_MONOTONIC, but SystemClock uses CLOCK_BOOTTIME on Linux.
@@ -244,7 +240,7 @@ async def _keep_running(
             if is_damaged(error):
                 # A damaged database is quarantined only when it is opened. A reload opens it again.
                 await asyncio.sleep(DAMAGE_PAUSE_S)
-                signals.put_nowait(Signal.RELOAD)
+                signals.put_nowait("reload")
         except Exception as error:
             log.exception("%s failed", name)
             app.health.set("internal-error", f"{name}: {type(error).__name__}: {error}")
@@ -282,9 +278,9 @@ async def _feed_the_watchdog(notifier: Notifier) -> None:
 def _queue_signals(signals: asyncio.Queue[Signal], hangup: SighupAction) -> Iterator[None]:
     """Put SIGTERM, SIGINT and SIGHUP into the queue while the body runs."""
     loop = asyncio.get_running_loop()
-    meanings = {signal.SIGTERM: Signal.STOP, signal.SIGINT: Signal.STOP}
+    meanings: dict[signal.Signals, Signal] = {signal.SIGTERM: "stop", signal.SIGINT: "stop"}
     if sys.platform != "win32" and hangup != "ignore":
-        meanings[signal.SIGHUP] = Signal(hangup)
+        meanings[signal.SIGHUP] = hangup
 
     def handle(number: int, frame: object) -> None:
         loop.call_soon_threadsafe(signals.put_nowait, meanings[signal.Signals(number)])

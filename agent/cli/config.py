@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.request import getproxies
 
 from agent.cli.terminal.options import add_config_and_json_options
-from agent.cli.terminal.screen import Screen, Style, print_json
+from agent.cli.terminal.screen import Part, Screen, Style, print_json
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import ENVIRONMENT_PREFIX, LoadedConfig, load, place_of, review
 from agent.config.model import Config, LocalConfig, Section, Service
@@ -197,15 +197,12 @@ def _show(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> None:
         screen.paragraph(f"`variable` means: set by the variable {name}.", "quiet")
 
 
-def _row(value: Value) -> tuple[tuple[str, Style], ...]:
+def _row(value: Value) -> tuple[Part, ...]:
     is_default = value.origin == DEFAULT
     style: Style = "quiet" if is_default else "none"
     origin = "variable" if value.origin.startswith(ENVIRONMENT_PREFIX) else "file"
-    return (
-        (value.key, "none"),
-        (DEFAULT if is_default else origin, style),
-        (json.dumps(value.value, ensure_ascii=False), style),
-    )
+    text = json.dumps(value.value, ensure_ascii=False)
+    return value.key, (DEFAULT if is_default else origin, style), (text, style)
 
 
 def _values(config: LocalConfig, origins: Mapping[str, str], file: str) -> Iterator[Value]:

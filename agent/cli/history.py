@@ -24,7 +24,14 @@ from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.resolve_state import resolve_state
 from agent.cli.terminal.options import add_config_and_json_options, parse_count
-from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style, print_json, time_to_the_minute
+from agent.cli.terminal.screen import (
+    SEVERITY_STYLES,
+    Part,
+    Screen,
+    Style,
+    print_json,
+    time_to_the_minute,
+)
 from agent.errors import ConfigError, ConfigMissing, StateError
 from agent.presentation.humanize import ago
 from agent.wire.codec import parse_json
@@ -176,20 +183,13 @@ def _show(screen: Screen, state: StateDirectory, rows: Sequence[HistoryRow], lim
         screen.line((f"there are older rows: see --limit (now {limit})", "quiet"))
 
 
-def _lines_of(
-    row: HistoryRow, headline: tuple[str, Style] | None
-) -> Iterator[tuple[tuple[str, Style], ...]]:
+def _lines_of(row: HistoryRow, headline: Part | None) -> Iterator[tuple[Part, ...]]:
     """Yield the row, with the id of its report in a line of its own if there is a headline."""
-    result = result_of(row)
-    reason_or_id: tuple[str, Style] = (row.detail or row.report_id or "", "quiet")
-    yield (
-        (time_to_the_minute(row.at), "none"),
-        (row.kind, "none"),
-        (result, _STYLES.get(result, "none")),
-        headline or reason_or_id,
-    )
+    at, result = time_to_the_minute(row.at), result_of(row)
+    reason_or_id: Part = (row.detail or row.report_id or "", "quiet")
+    yield at, row.kind, (result, _STYLES.get(result, "none")), headline or reason_or_id
     if headline is not None:
-        yield (("", "none"), ("", "none"), ("", "none"), (row.report_id or "", "quiet"))
+        yield "", "", "", (row.report_id or "", "quiet")
 
 
 def result_of(row: HistoryRow) -> str:

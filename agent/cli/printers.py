@@ -110,13 +110,8 @@ def _show(screen: Screen, memory: RememberedPrinters) -> None:
     screen.table(
         ("printer", "seen (UTC)", "address", "known by"),
         [
-            (
-                (printer.id, "none"),
-                (time_to_the_minute(printer.seen_at), "none"),
-                (printer.address, "none"),
-                (_identifier(printer), "quiet"),
-            )
-            for printer in memory.printers
+            (p.id, time_to_the_minute(p.seen_at), p.address, (_identifier(p), "quiet"))
+            for p in memory.printers
         ],
     )
     for replacement in memory.replacements:

@@ -14,7 +14,7 @@ from agent.presentation.connectivity.sentences import is_empty
 from agent.redaction.known import redactor
 from agent.rules.connectivity.document import record_document
 
-DEFAULT_DAYS: Final = 7
+DEFAULT_PERIOD: Final = timedelta(days=7)
 DAYS_MAX: Final = 90  # the maximum of recorder.keep_days
 
 RECORDER_OFF: Final = "The recorder is off: set `recorder.enabled` to true, and restart the daemon."
@@ -25,9 +25,8 @@ JUST_STARTED: Final = "Nothing is recorded yet: the daemon has just started."
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_and_json_options(parser)
     period = parser.add_mutually_exclusive_group()
-    period.add_argument(
-        "--days", type=_days, metavar="N", help=f"show the last N days (default {DEFAULT_DAYS})"
-    )
+    default = f"default {DEFAULT_PERIOD.days}"
+    period.add_argument("--days", type=_days, metavar="N", help=f"show the last N days ({default})")
     period.add_argument("--hours", type=_hours, metavar="N", help="show the last N hours")
 
 
@@ -35,7 +34,8 @@ def run(options: argparse.Namespace) -> int:
     resolved = resolve_state(options.config)
     resolved.require_visible()
     now = datetime.now(UTC)
-    history = read_record(resolved.state, now - (options.hours or options.days or _week()), now)
+    since = now - (options.hours or options.days or DEFAULT_PERIOD)
+    history = read_record(resolved.state, since, now)
     has_record = not is_empty(history, now)
     if not has_record and isinstance(resolved.guessed_because, ConfigMissing):
         raise resolved.guessed_because
@@ -54,10 +54,6 @@ def run(options: argparse.Namespace) -> int:
     if has_record:
         show_timeline(screen, history, now, is_running=is_running)
     return 0
-
-
-def _week() -> timedelta:
-    return timedelta(days=DEFAULT_DAYS)
 
 
 def _days(text: str) -> timedelta:

@@ -91,6 +91,4 @@ def _sentence(text: str) -> str:
 
 def _toml(value: Any) -> str:
     """Return a value as TOML. Strings, numbers and lists of JSON are also valid in TOML."""
-    if isinstance(value, tuple):
-        return json.dumps(list(value))
     return json.dumps(value, ensure_ascii=False)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from agent.cli.terminal.screen import Screen, Style
+from agent.cli.terminal.screen import Part, Screen, Style
 from agent.doctor.check import CheckResult, Status
 
 _MARKS: Final[dict[Status, tuple[str, Style]]] = {
@@ -22,7 +22,7 @@ _WORDS: Final[dict[Status, str]] = {
 _HEADINGS: Final = (" " * 4, " " * 15, "")
 """Blank headings set the minimum widths of the columns."""
 
-Row = tuple[tuple[str, Style], tuple[str, Style], tuple[str, Style]]
+Row = tuple[Part, Part, Part]
 
 
 def show(
@@ -74,11 +74,8 @@ def _show_fix(screen: Screen, result: CheckResult) -> None:
 
 def _show_counts(screen: Screen, results: Sequence[CheckResult], duration_s: float) -> None:
     counts = Counter(result.status for result in results)
-    parts: list[tuple[str, Style]] = []
+    parts: list[Part] = []
     for status, word in _WORDS.items():
         if counts[status]:
-            parts += [
-                (", " if parts else "", "none"),
-                (f"{counts[status]} {word}", _MARKS[status][1]),
-            ]
+            parts += [", " if parts else "", (f"{counts[status]} {word}", _MARKS[status][1])]
     screen.line(*parts, (f"  ({duration_s:.1f} s)", "quiet"))

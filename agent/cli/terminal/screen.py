@@ -17,6 +17,8 @@ from agent.presentation.plain_text import plain
 from agent.presentation.severity import Severity
 
 Style = Literal["good", "warn", "bad", "quiet", "strong", "none"]
+Part = str | tuple[str, Style]
+"""A text, or a text and its style."""
 
 # Codes of ECMA-48 for colours that are readable on dark and light backgrounds.
 _CODES: Final[dict[Style, str]] = {
@@ -47,14 +49,15 @@ class Screen:
         self.width = max(WIDTH_MIN, min(columns, WIDTH_MAX))
         self._is_coloured = is_coloured(self._stream)
 
-    def line(self, *parts: tuple[str, Style]) -> None:
-        """Write one line of styled parts, without wrapping."""
-        self._stream.write("".join(self._painted(plain_part(t), s) for t, s in parts) + "\n")
+    def line(self, *parts: Part) -> None:
+        """Write one line of parts, without wrapping."""
+        styled = map(_with_style, parts)
+        self._stream.write("".join(self._painted(plain_part(t), s) for t, s in styled) + "\n")
 
     def beside(self, head: tuple[str, Style], tail: tuple[str, Style]) -> None:
         """Write two parts on one line, or below each other if they do not fit."""
         if len(head[0]) + 2 + len(tail[0]) <= self.width:
-            self.line(head, ("  ", "none"), tail)
+            self.line(head, "  ", tail)
             return
         self.paragraph(*head)
         self.paragraph(*tail, indent="  ")
@@ -74,13 +77,13 @@ class Screen:
             self._stream.write(f"{head}{self._painted(line, style)}\n")
             head = " " * NAME_WIDTH
 
-    def table(self, headings: Sequence[str], rows: Iterable[Sequence[tuple[str, Style]]]) -> None:
+    def table(self, headings: Sequence[str], rows: Iterable[Sequence[Part]]) -> None:
         """Write a table whose columns are as wide as their content.
 
         The last column is wrapped. If there is little space, it is written below the other columns.
         Headings that consist of blanks set a minimum width and are not written.
         """
-        lines = [[(plain(text), style) for text, style in row] for row in rows]
+        lines = [[(plain(text), style) for text, style in map(_with_style, row)] for row in rows]
         widths = [
             max(len(heading), *(len(line[column][0]) for line in lines))
             for column, heading in enumerate(headings[:-1])
@@ -112,6 +115,10 @@ class Screen:
     def _painted(self, text: str, style: Style) -> str:
         code = _CODES[style]
         return f"\x1b[{code}m{text}\x1b[0m" if code and text and self._is_coloured else text
+
+
+def _with_style(part: Part) -> tuple[str, Style]:
+    return (part, "none") if isinstance(part, str) else part
 
 
 def is_coloured(stream: TextIO) -> bool:

@@ -68,7 +68,7 @@ def _doctor_text(results: Sequence[CheckResult], document: dict[str, Any]) -> st
     text = io.StringIO()
     screen = Screen(text, WIDTH)
     screen.line((f"case {document['caseId']}", "strong"))
-    screen.line((f"venue-agent {document['agent']}, {document['madeAt']}", "none"))
+    screen.line(f"venue-agent {document['agent']}, {document['madeAt']}")
     screen.blank()
     show(results, document["durationSeconds"], screen, with_skipped=True)
     return text.getvalue()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, tzinfo
 from typing import Final
 
-from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style
+from agent.cli.terminal.screen import SEVERITY_STYLES, Part, Screen, Style
 from agent.presentation.connectivity.day_rows import SHORT_S, DayRow, causes_in, day_rows
 from agent.presentation.connectivity.sentences import (
     Entry,
@@ -27,8 +27,6 @@ _HEAD_WIDTH: Final = 6
 hour if an hour has two columns."""
 _WIDE_FROM: Final = 76
 """Minimum width of the terminal at which each hour has two columns instead of one."""
-
-Part = tuple[str, Style]
 
 
 def show_timeline(
@@ -86,14 +84,14 @@ def _show_days(screen: Screen, days: tuple[DayRow, ...]) -> None:
     heads: Iterator[Part] = (
         (f"{hour:<{_HEAD_WIDTH}}", "quiet") for hour in range(0, 24, _HEAD_WIDTH // width)
     )
-    screen.line((" " * _TITLE_WIDTH, "none"), *heads)
+    screen.line(" " * _TITLE_WIDTH, *heads)
     for day in days:
         cells: Iterator[Part] = (
             (f"{hour.letter:<{width}}", "quiet" if hour.cause is None else "bad")
             for hour in day.hours
         )
         total = f"  {format_seconds(day.downtime_s)}" if day.downtime_s else ""
-        screen.line((f"{day.title:<{_TITLE_WIDTH}}", "none"), *cells, (total, "none"))
+        screen.line(f"{day.title:<{_TITLE_WIDTH}}", *cells, total)
     _show_legend(screen, days)
 
 
@@ -126,4 +124,4 @@ def _show_list(screen: Screen, history: History, now: datetime, to_local: ToLoca
 def _row(entry: Entry) -> tuple[Part, ...]:
     # Most rows are warnings. They get no colour, so that the other rows stand out.
     style: Style = "none" if entry.severity == "warn" else SEVERITY_STYLES[entry.severity]
-    return (entry.when, "none"), (entry.duration, "none"), (redact(entry.text), style)
+    return entry.when, entry.duration, (redact(entry.text), style)
