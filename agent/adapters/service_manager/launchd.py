@@ -57,9 +57,7 @@ class LaunchdService(posix.PosixService):
         run_checked(self.run, "launchctl", "enable", TARGET)
 
     def uninstall(self) -> None:
-        self.require_rights()
-        if self._is_loaded():
-            self._bootout()
+        self.stop()
         self._plist.unlink(missing_ok=True)
 
     def start(self) -> None:

@@ -44,9 +44,7 @@ _COMMENT_FIELD = 4
 """Index of the comment field in a line of passwd(5). The fields home and shell follow it."""
 _CONFIG_MODE = 0o640
 
-_PROPERTIES = (
-    "LoadState,UnitFileState,ActiveState,MainPID,StatusText,NRestarts,Result,ConditionResult"
-)
+_PROPERTIES = "LoadState,UnitFileState,ActiveState,MainPID,StatusText,NRestarts"
 _ACTIVITIES: Final[Mapping[str, Activity]] = {
     "active": "running",
     "reloading": "running",

@@ -42,10 +42,9 @@ class BindingState:
         """
         return self._is_bound.is_set()
 
-    async def wait_until_bound(self) -> EnrollmentRecord:
-        """Wait until the binding is confirmed, and return it."""
+    async def wait_until_bound(self) -> None:
+        """Return when the binding is confirmed."""
         await self._is_bound.wait()
-        return self._stored_binding()
 
     async def wait_for_loss(self) -> None:
         """Return when the current binding is lost or replaced."""
@@ -63,7 +62,8 @@ class BindingState:
 
         Raises RuntimeError if the device has no binding.
         """
-        self._stored_binding()
+        if self.binding is None:
+            raise RuntimeError("this device has no binding")
         if self.is_revoked:
             self._save(self.record.model_copy(update={"is_revoked": False}))
         self._is_bound.set()
@@ -73,11 +73,6 @@ class BindingState:
         self._lose()
         if not self.is_revoked:
             self._save(self.record.model_copy(update={"is_revoked": True}))
-
-    def _stored_binding(self) -> EnrollmentRecord:
-        if self.binding is None:
-            raise RuntimeError("this device has no binding")
-        return self.binding
 
     def _lose(self) -> None:
         """Make every pending `wait_for_loss` return."""

@@ -121,7 +121,8 @@ async def test_a_revocation_is_stored_and_can_be_undone(bound_agent: AgentParts)
     saved = bound_agent.record_file.load()
     assert saved is not None
     assert not saved.is_revoked
-    assert (await bound_agent.binding_state.wait_until_bound()).binding_id == BINDING
+    await bound_agent.binding_state.wait_until_bound()
+    assert bound_agent.binding_state.binding_id == BINDING
 
 
 async def test_a_binding_that_cannot_be_saved_is_not_used(unbound_agent: AgentParts) -> None:
@@ -146,7 +147,10 @@ async def test_a_device_without_a_binding_waits_until_a_binding_is_stored(
 
     unbound_agent.binding_state.adopt(record(instance_id=UUID(int=3)), "loc-0001")
 
-    assert (await waiting).instance_id == UUID(int=3)
+    await waiting
+    bound = unbound_agent.binding_state.binding
+    assert bound is not None
+    assert bound.instance_id == UUID(int=3)
 
 
 # --------------------------------------------------------------- health board

@@ -36,8 +36,10 @@ async def simulate_restart(bound_agent: AgentParts) -> None:
 
 async def test_an_unbound_device_enrolls_and_is_bound(unbound_agent: AgentParts) -> None:
     async with running(unbound_agent.enrollment.run):
-        bound = await unbound_agent.binding_state.wait_until_bound()
+        await unbound_agent.binding_state.wait_until_bound()
 
+    bound = unbound_agent.binding_state.binding
+    assert bound is not None
     assert operations(unbound_agent) == ["challenge", "enroll"]
     challenge = unbound_agent.client.requests_of("challenge")[0]
     key = unbound_agent.identity.load_or_create()
@@ -154,8 +156,10 @@ async def test_an_enrollment_reply_for_another_device_is_rejected(
     async with running(unbound_agent.enrollment.run):
         await until(lambda: "not-enrolled" in unbound_agent.condition_codes())
         assert "a different device" in unbound_agent.health.problems()[0].detail
-        bound = await unbound_agent.binding_state.wait_until_bound()
+        await unbound_agent.binding_state.wait_until_bound()
 
+    bound = unbound_agent.binding_state.binding
+    assert bound is not None
     assert bound.instance_id == unbound_agent.identity.load_or_create().instance_id
 
 
