@@ -3,7 +3,7 @@
 import asyncio
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -36,6 +36,8 @@ Authenticate = Callable[[Core, Request, bool], Awaitable[Caller]]
 refusal if the credential is missing or invalid."""
 Parsed = TypeVar("Parsed")
 POST: Final = ("POST",)
+READ: Final = ("GET", "HEAD")
+FORM: Final = ("GET", "HEAD", "POST")
 SHORT_BYTES: Final = 4_096
 """Maximum size of a body that is parsed in the event loop, which takes less than 2 ms. A body of
 `LARGE_BYTES` would block all other calls for 20 ms (`parse_charged`)."""
@@ -45,13 +47,16 @@ _API_KEY: Final = re.compile(r"vck_[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """An ASGI endpoint that sends the response of a function."""
+    """An ASGI endpoint that sends the response of a function. It serves only ``methods``."""
 
     core: Core
     respond: Callable[[Core, Request], Awaitable[Response]]
+    methods: tuple[str, ...] = POST
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await self.respond(self.core, Request(scope, receive))
+        request = Request(scope, receive)
+        require_method(request, self.methods)
+        response = await self.respond(self.core, request)
         await response(scope, receive, send)
 
 
@@ -124,7 +129,7 @@ async def admit(
     *,
     writes: bool,
     authenticate: Authenticate = by_key_or_session,
-    methods: Iterable[str] = POST,
+    methods: Sequence[str] = POST,
     requires_session: bool = False,
     checks_role: bool = False,
     has_body: bool = True,
@@ -141,7 +146,7 @@ async def admit(
     Raises:
         Refusal: the call is not admitted.
     """
-    require_method(request, *methods)
+    require_method(request, methods)
     caller = await authenticate(core, request, writes)
     request.state.caller = caller
     core.fairness.admit(caller)
@@ -155,7 +160,7 @@ async def admit(
     return caller
 
 
-def require_method(request: Request, *methods: str) -> None:
+def require_method(request: Request, methods: Sequence[str]) -> None:
     if request.method not in methods:
         verb = "is" if len(methods) == 1 else "are"
         detail = f"only {' and '.join(methods)} {verb} served here"

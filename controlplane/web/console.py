@@ -27,12 +27,12 @@ from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, invalid_field
 from controlplane.storage.tables import Report
 from controlplane.web.admission import (
+    READ,
     Handler,
     admit,
     read_body,
     read_model,
     require_media_type,
-    require_method,
 )
 from controlplane.web.core import Call, Core
 from controlplane.web.pipeline import run_call
@@ -78,10 +78,9 @@ def console_routes(core: Core) -> list[Route]:
 
 
 async def serve_file(
-    content: bytes, media_type: str, headers: Mapping[str, str], _core: Core, request: Request
+    content: bytes, media_type: str, headers: Mapping[str, str], _core: Core, _request: Request
 ) -> Response:
     """Serve a static file."""
-    require_method(request, "GET", "HEAD")
     return Response(content, media_type=media_type, headers=headers)
 
 
@@ -132,7 +131,6 @@ class SignInRequest(Exact):
 
 async def sign_in(core: Core, request: Request) -> Response:
     """Return the API key for the code of a sign-in link. Each code can be used once."""
-    require_method(request, "POST")
     require_media_type(request.headers)
     body = parse_body(SignInRequest, await read_body(core, request, SIGN_IN_MAX_BYTES))
     key = core.sign_in_links.take(body.code)
@@ -166,7 +164,7 @@ def _payload_of(report: ReportDetail) -> ReportPayload:
 
 def _static(core: Core, name: str, headers: Mapping[str, str]) -> Handler:
     media_type = MEDIA_TYPES[name.rpartition(".")[2]]
-    return Handler(core, partial(serve_file, _content(name), media_type, headers))
+    return Handler(core, partial(serve_file, _content(name), media_type, headers), READ)
 
 
 @cache

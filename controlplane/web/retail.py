@@ -20,13 +20,7 @@ from controlplane.retail.limits import ACCESS_TOKEN_S
 from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
 from controlplane.retail.registry import OPERATIONS
 from controlplane.retail.routes import DOCUMENT, REFRESH, TOKENS
-from controlplane.web.admission import (
-    Handler,
-    client_network,
-    read_body,
-    require_media_type,
-    require_method,
-)
+from controlplane.web.admission import READ, Handler, client_network, read_body, require_media_type
 from controlplane.web.core import Core
 from controlplane.web.openapi.interfaces import RETAIL_API, serve_document
 from controlplane.web.pipeline import Endpoint, group_by_path
@@ -65,7 +59,7 @@ so that concurrent requests are limited too."""
 def retail_routes(core: Core) -> list[Route]:
     limit = RateLimit(TOKENS_PER_S, TOKENS_BURST, core.monotonic)
     return [
-        Route(DOCUMENT, Handler(core, partial(serve_document, RETAIL_API))),
+        Route(DOCUMENT, Handler(core, partial(serve_document, RETAIL_API), READ)),
         Route(TOKENS, Handler(core, partial(issue_tokens, limit, TokenRequest))),
         Route(REFRESH, Handler(core, partial(issue_tokens, limit, RefreshRequest))),
         *(
@@ -107,7 +101,6 @@ async def issue_tokens(
 
     The refusal does not reveal why a key or a token is not valid.
     """
-    require_method(request, "POST")
     require_media_type(request.headers)
     network = client_network(core, request)
     if wait_s := limit.take(network):

@@ -30,7 +30,7 @@ from controlplane.web.accounts import cookies, forms
 from controlplane.web.accounts.opening import Browser, note_refused, open_session
 from controlplane.web.accounts.plain_pages import render
 from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, begin_attempt, count_attempt
-from controlplane.web.admission import Handler, address_of, admit, read_body, require_method
+from controlplane.web.admission import FORM, Handler, address_of, admit, read_body
 from controlplane.web.core import Core
 from controlplane.web.oauth.requests import fields_of, read_form
 
@@ -66,7 +66,7 @@ class NewSession:
 
 def code_routes(core: Core) -> list[Route]:
     return [
-        Route(forms.CODE_PAGE, Handler(core, enter_code)),
+        Route(forms.CODE_PAGE, Handler(core, enter_code, FORM)),
         Route(REMOVE, Handler(core, partial(_change, _remove))),
         Route(RECOVERY_CODES, Handler(core, partial(_change, _replace_codes))),
     ]
@@ -74,7 +74,6 @@ def code_routes(core: Core) -> list[Route]:
 
 async def enter_code(core: Core, request: Request) -> Response:
     """Show the form for ``GET``. Verify a code and open a session for ``POST``."""
-    require_method(request, "GET", "HEAD", "POST")
     token, now = cookies.PENDING.token(core, request), core.clock()
     step = await core.read(lambda session: _find_step(session, token, now))
     if step is None:

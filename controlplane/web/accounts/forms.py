@@ -29,7 +29,7 @@ from controlplane.web.accounts.sign_in import (
     count_attempt,
     end_own_session,
 )
-from controlplane.web.admission import Handler, read_body, require_method
+from controlplane.web.admission import FORM, Handler, read_body
 from controlplane.web.core import Core
 from controlplane.web.oauth.requests import fields_of, read_form
 
@@ -58,7 +58,7 @@ class ProvidersReply(Tolerant):
 
 def form_routes(core: Core) -> list[Route]:
     return [
-        Route(SIGN_IN_PAGE, Handler(core, sign_in)),
+        Route(SIGN_IN_PAGE, Handler(core, sign_in, FORM)),
         Route(SIGN_OUT, Handler(core, sign_out)),
         Route(PROVIDERS, Handler(core, providers)),
     ]
@@ -74,7 +74,6 @@ async def providers(core: Core, request: Request) -> Response:
 
 async def sign_in(core: Core, request: Request) -> Response:
     """Show the form for ``GET``. Sign in with a password for ``POST``."""
-    require_method(request, "GET", "HEAD", "POST")
     if request.method != "POST":
         return _sign_in_page(core, await _profile(core, request))
     cookies.require_own_origin(core, request, requires_header=True)
@@ -91,7 +90,6 @@ async def sign_in(core: Core, request: Request) -> Response:
 
 async def sign_out(core: Core, request: Request) -> Response:
     """End the session of the browser, and show the form."""
-    require_method(request, "POST")
     cookies.require_own_origin(core, request, requires_header=True)
     await end_own_session(core, request)
     return redirect(SIGN_IN_PAGE, cookies.SESSION.header(core, request, ""))

@@ -34,14 +34,7 @@ from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import SignInSession, User
 from controlplane.web.accounts import cookies
 from controlplane.web.accounts.opening import Browser, note_refused, open_session
-from controlplane.web.admission import (
-    Handler,
-    address_of,
-    admit,
-    read_body,
-    require_media_type,
-    require_method,
-)
+from controlplane.web.admission import Handler, address_of, admit, read_body, require_media_type
 from controlplane.web.core import Core
 
 SIGN_IN: Final = "/api/auth/sign-in/email"
@@ -69,7 +62,6 @@ async def sign_in_by_email(core: Core, request: Request) -> Response:
 
 async def sign_out(core: Core, request: Request) -> Response:
     """End the session of the browser. The reply is the same if the browser has no session."""
-    require_method(request, "POST")
     require_media_type(request.headers)
     cookies.require_own_origin(core, request, requires_header=True)
     parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
@@ -140,7 +132,6 @@ def admit_without_credential(core: Core, request: Request) -> str:
 
     Raises a refusal if the call is not admitted.
     """
-    require_method(request, "POST")
     require_media_type(request.headers)
     cookies.require_own_origin(core, request, requires_header=False)
     return count_attempt(core, request)
