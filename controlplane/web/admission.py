@@ -41,6 +41,8 @@ FORM: Final = ("GET", "HEAD", "POST")
 SHORT_BYTES: Final = 4_096
 """Maximum size of a body that is parsed in the event loop, which takes less than 2 ms. A body of
 `LARGE_BYTES` would block all other calls for 20 ms (`parse_charged`)."""
+SMALL_MAX_BYTES: Final = 4096
+"""Maximum size of the body of a call that needs no credential, or a password or code."""
 _BEARER: Final = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
 _API_KEY: Final = re.compile(r"vck_[A-Za-z0-9_-]{43}")
 
@@ -217,6 +219,16 @@ async def read_model(core: Core, request: Request, caller: Caller, model: type[P
     body = await read_body(core, request)
     parsed_body: Parsed = await parse_charged(core, caller, partial(parse_body, model), body)
     return parsed_body
+
+
+async def read_small(
+    core: Core, request: Request, model: type[Parsed], limit_bytes: int = SMALL_MAX_BYTES
+) -> Parsed:
+    """Return the small JSON body of a request as ``model``. It is not charged to a caller.
+
+    Raises a refusal if the body is invalid.
+    """
+    return parse_body(model, await read_body(core, request, limit_bytes))
 
 
 async def parse_charged(

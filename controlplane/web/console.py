@@ -22,7 +22,6 @@ from controlplane.analytics.sales_table import sales_table
 from controlplane.devices.overview.records import ReportTableRequest
 from controlplane.devices.overview.report_changes import compare_reports, previous_report
 from controlplane.devices.reading import read_report
-from controlplane.operation.bodies import parse_body
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, invalid_field
 from controlplane.storage.tables import Report
@@ -30,8 +29,8 @@ from controlplane.web.admission import (
     READ,
     Handler,
     admit,
-    read_body,
     read_model,
+    read_small,
     require_media_type,
 )
 from controlplane.web.core import Call, Core
@@ -132,7 +131,7 @@ class SignInRequest(Exact):
 async def sign_in(core: Core, request: Request) -> Response:
     """Return the API key for the code of a sign-in link. Each code can be used once."""
     require_media_type(request.headers)
-    body = parse_body(SignInRequest, await read_body(core, request, SIGN_IN_MAX_BYTES))
+    body = await read_small(core, request, SignInRequest, SIGN_IN_MAX_BYTES)
     key = core.sign_in_links.take(body.code)
     if key is None:
         reason = "the link is unknown or was already used: request a new one"

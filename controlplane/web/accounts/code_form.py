@@ -23,14 +23,13 @@ from controlplane.accounts.second_factor import codes, messages, pending
 from controlplane.accounts.second_factor.operations import PREFIX, describe_factor, wrong_code
 from controlplane.accounts.sign_in_policy import requires_second_factor
 from controlplane.operation.audit_entries import Event, note, note_call, user_actor, user_subject
-from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, conflict
 from controlplane.storage.account_tables import SecondFactor, User
 from controlplane.web.accounts import cookies, forms
 from controlplane.web.accounts.opening import Browser, note_refused, open_session
 from controlplane.web.accounts.plain_pages import render
-from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, begin_attempt, count_attempt
-from controlplane.web.admission import FORM, Handler, address_of, admit, read_body
+from controlplane.web.accounts.sign_in import begin_attempt, count_attempt
+from controlplane.web.admission import FORM, Handler, address_of, admit, read_small
 from controlplane.web.core import Core
 from controlplane.web.oauth.requests import fields_of, read_form
 
@@ -169,9 +168,7 @@ def _page(step: Step, refusal: Refusal | None = None) -> Response:
 async def _change(change: Change, core: Core, request: Request) -> Response:
     """Change the second factor of the signed-in user, who must enter a code."""
     caller = await admit(core, request, writes=True, requires_session=True)
-    body = parse_body(
-        messages.SecondFactorCodeRequest, await read_body(core, request, BODY_MAX_BYTES)
-    )
+    body = await read_small(core, request, messages.SecondFactorCodeRequest)
     user = await core.read(lambda session: session.get_one(User, caller.session_user_id))
     address, now = address_of(core, request), core.clock()
     attempt = await begin_attempt(core, user.email, address)
