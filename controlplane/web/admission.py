@@ -3,7 +3,7 @@
 import asyncio
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -36,22 +36,29 @@ Authenticate = Callable[[Core, Request, bool], Awaitable[Caller]]
 refusal if the credential is missing or invalid."""
 Parsed = TypeVar("Parsed")
 POST: Final = ("POST",)
+READ: Final = ("GET", "HEAD")
+FORM: Final = ("GET", "HEAD", "POST")
 SHORT_BYTES: Final = 4_096
 """Maximum size of a body that is parsed in the event loop, which takes less than 2 ms. A body of
 `LARGE_BYTES` would block all other calls for 20 ms (`parse_charged`)."""
+SMALL_MAX_BYTES: Final = 4096
+"""Maximum size of the body of a call that needs no credential, or a password or code."""
 _BEARER: Final = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
 _API_KEY: Final = re.compile(r"vck_[A-Za-z0-9_-]{43}")
 
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """An ASGI endpoint that sends the response of a function."""
+    """An ASGI endpoint that sends the response of a function. It serves only ``methods``."""
 
     core: Core
     respond: Callable[[Core, Request], Awaitable[Response]]
+    methods: tuple[str, ...] = POST
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await self.respond(self.core, Request(scope, receive))
+        request = Request(scope, receive)
+        require_method(request, self.methods)
+        response = await self.respond(self.core, request)
         await response(scope, receive, send)
 
 
@@ -124,7 +131,7 @@ async def admit(
     *,
     writes: bool,
     authenticate: Authenticate = by_key_or_session,
-    methods: Iterable[str] = POST,
+    methods: Sequence[str] = POST,
     requires_session: bool = False,
     checks_role: bool = False,
     has_body: bool = True,
@@ -141,7 +148,7 @@ async def admit(
     Raises:
         Refusal: the call is not admitted.
     """
-    require_method(request, *methods)
+    require_method(request, methods)
     caller = await authenticate(core, request, writes)
     request.state.caller = caller
     core.fairness.admit(caller)
@@ -155,7 +162,7 @@ async def admit(
     return caller
 
 
-def require_method(request: Request, *methods: str) -> None:
+def require_method(request: Request, methods: Sequence[str]) -> None:
     if request.method not in methods:
         verb = "is" if len(methods) == 1 else "are"
         detail = f"only {' and '.join(methods)} {verb} served here"
@@ -212,6 +219,16 @@ async def read_model(core: Core, request: Request, caller: Caller, model: type[P
     body = await read_body(core, request)
     parsed_body: Parsed = await parse_charged(core, caller, partial(parse_body, model), body)
     return parsed_body
+
+
+async def read_small(
+    core: Core, request: Request, model: type[Parsed], limit_bytes: int = SMALL_MAX_BYTES
+) -> Parsed:
+    """Return the small JSON body of a request as ``model``. It is not charged to a caller.
+
+    Raises a refusal if the body is invalid.
+    """
+    return parse_body(model, await read_body(core, request, limit_bytes))
 
 
 async def parse_charged(

@@ -26,7 +26,7 @@ from controlplane.web.accounts.forms import form_routes
 from controlplane.web.accounts.joining import joining_routes
 from controlplane.web.accounts.oidc.endpoints import oidc_routes
 from controlplane.web.accounts.sign_in import SIGN_IN, sign_in_routes
-from controlplane.web.admission import Handler, require_method
+from controlplane.web.admission import READ, Handler
 from controlplane.web.agent_protocol.endpoint import agent_protocol_routes
 from controlplane.web.background import background
 from controlplane.web.commands import CommandsEndpoint
@@ -61,7 +61,7 @@ def build_app(core: Core) -> Starlette:
 
     routes = [
         *(Route(operation.path, _endpoint(core, operation)) for operation in OPERATIONS),
-        Route("/openapi.json", Handler(core, partial(serve_document, FACADE))),
+        Route("/openapi.json", Handler(core, partial(serve_document, FACADE), READ)),
         *viewer_routes(core),
         *sign_in_routes(core),
         *form_routes(core),
@@ -74,7 +74,7 @@ def build_app(core: Core) -> Starlette:
         *retail_routes(core),
         *agent_protocol_routes(core),
         Route("/healthz", _healthz),
-        Route("/readyz", Handler(core, _readyz)),
+        Route("/readyz", Handler(core, _readyz, READ)),
     ]
     # Paths are compared in this order, so the most frequent calls come first.
     routes.sort(key=lambda route: route.path not in FREQUENT_PATHS)
@@ -120,9 +120,8 @@ def _endpoint(core: Core, operation: Operation) -> ASGIApp:
     return Endpoint(core, operation)
 
 
-async def _readyz(core: Core, request: Request) -> Response:
+async def _readyz(core: Core, _request: Request) -> Response:
     """Reply with 200 if the service is not stopping and the database answers, otherwise 503."""
-    require_method(request, "GET", "HEAD")
     if core.feeds.is_closed:
         raise unavailable("the service is being stopped")
     try:

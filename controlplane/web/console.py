@@ -22,17 +22,16 @@ from controlplane.analytics.sales_table import sales_table
 from controlplane.devices.overview.records import ReportTableRequest
 from controlplane.devices.overview.report_changes import compare_reports, previous_report
 from controlplane.devices.reading import read_report
-from controlplane.operation.bodies import parse_body
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, invalid_field
 from controlplane.storage.tables import Report
 from controlplane.web.admission import (
+    READ,
     Handler,
     admit,
-    read_body,
     read_model,
+    read_small,
     require_media_type,
-    require_method,
 )
 from controlplane.web.core import Call, Core
 from controlplane.web.pipeline import run_call
@@ -78,10 +77,9 @@ def console_routes(core: Core) -> list[Route]:
 
 
 async def serve_file(
-    content: bytes, media_type: str, headers: Mapping[str, str], _core: Core, request: Request
+    content: bytes, media_type: str, headers: Mapping[str, str], _core: Core, _request: Request
 ) -> Response:
     """Serve a static file."""
-    require_method(request, "GET", "HEAD")
     return Response(content, media_type=media_type, headers=headers)
 
 
@@ -132,9 +130,8 @@ class SignInRequest(Exact):
 
 async def sign_in(core: Core, request: Request) -> Response:
     """Return the API key for the code of a sign-in link. Each code can be used once."""
-    require_method(request, "POST")
     require_media_type(request.headers)
-    body = parse_body(SignInRequest, await read_body(core, request, SIGN_IN_MAX_BYTES))
+    body = await read_small(core, request, SignInRequest, SIGN_IN_MAX_BYTES)
     key = core.sign_in_links.take(body.code)
     if key is None:
         reason = "the link is unknown or was already used: request a new one"
@@ -166,7 +163,7 @@ def _payload_of(report: ReportDetail) -> ReportPayload:
 
 def _static(core: Core, name: str, headers: Mapping[str, str]) -> Handler:
     media_type = MEDIA_TYPES[name.rpartition(".")[2]]
-    return Handler(core, partial(serve_file, _content(name), media_type, headers))
+    return Handler(core, partial(serve_file, _content(name), media_type, headers), READ)
 
 
 @cache

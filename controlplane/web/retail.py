@@ -9,7 +9,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.wire.codec import encode
-from controlplane.operation.bodies import parse_body
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import rate_limited, unauthenticated
 from controlplane.operation.fairness import RateLimit
@@ -20,13 +19,7 @@ from controlplane.retail.limits import ACCESS_TOKEN_S
 from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
 from controlplane.retail.registry import OPERATIONS
 from controlplane.retail.routes import DOCUMENT, REFRESH, TOKENS
-from controlplane.web.admission import (
-    Handler,
-    client_network,
-    read_body,
-    require_media_type,
-    require_method,
-)
+from controlplane.web.admission import READ, Handler, client_network, read_small, require_media_type
 from controlplane.web.core import Core
 from controlplane.web.openapi.interfaces import RETAIL_API, serve_document
 from controlplane.web.pipeline import Endpoint, group_by_path
@@ -55,7 +48,6 @@ WRONG_REFRESH_TOKEN: Final = (
 ``WWW-Authenticate`` (RFC 6750, section 3). They do not reveal why a credential is not valid. RFC
 6750 recommends an explanation only for a wrong credential, but a missing credential is the most
 frequent mistake of a new client."""
-BODY_MAX_BYTES: Final = 4096
 TOKENS_PER_S: Final = 5
 TOKENS_BURST: Final = 50
 """Limits of failed token requests from one network. A request counts as failed until it succeeds,
@@ -65,7 +57,7 @@ so that concurrent requests are limited too."""
 def retail_routes(core: Core) -> list[Route]:
     limit = RateLimit(TOKENS_PER_S, TOKENS_BURST, core.monotonic)
     return [
-        Route(DOCUMENT, Handler(core, partial(serve_document, RETAIL_API))),
+        Route(DOCUMENT, Handler(core, partial(serve_document, RETAIL_API), READ)),
         Route(TOKENS, Handler(core, partial(issue_tokens, limit, TokenRequest))),
         Route(REFRESH, Handler(core, partial(issue_tokens, limit, RefreshRequest))),
         *(
@@ -107,12 +99,11 @@ async def issue_tokens(
 
     The refusal does not reveal why a key or a token is not valid.
     """
-    require_method(request, "POST")
     require_media_type(request.headers)
     network = client_network(core, request)
     if wait_s := limit.take(network):
         raise rate_limited(wait_s)
-    body = parse_body(model, await read_body(core, request, BODY_MAX_BYTES))
+    body = await read_small(core, request, model)
     now = core.clock()
 
     def work(session: Session) -> NewRefreshToken | None:

@@ -18,9 +18,8 @@ from controlplane.agent_protocol.tools.sales_groups import GROUPINGS, METRICS
 from controlplane.agent_protocol.tools.tool import Json, ToolContext, schema_of, tool
 
 DatasetName = Literal[
-    "salesFigures", "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
-    "deviceReports", "findings", "incidents", "organization", "locations", "fees", "uoms",
-    "paymentMethods", "catalog",
+    "salesFigures", models.Dataset, "organization", "locations", "fees", "uoms", "paymentMethods",
+    "catalog",
 ]  # fmt: skip
 
 

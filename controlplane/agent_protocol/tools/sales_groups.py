@@ -329,7 +329,7 @@ def _by_article(
     rows = list[Group]()
     other_groups = [group for group in groups if group not in BY_ARTICLE]
     for (currency, *group_values), by_snapshot in sums.items():
-        for category, in_category in _split(by_snapshot, categories, is_split="category" in groups):
+        for category, in_category in _split(by_snapshot, categories):
             for ranking in rank(in_category.items(), articles):
                 article = ranking.article
                 key = dict(zip(other_groups, group_values, strict=True))
@@ -344,14 +344,12 @@ def _item(ranking: RankedArticle) -> Mapping[str, Any]:
 
 
 def _split(
-    by_snapshot: Mapping[int, ItemSums], categories: Mapping[int, str | None], *, is_split: bool
+    by_snapshot: Mapping[int, ItemSums], categories: Mapping[int, str | None]
 ) -> Iterable[tuple[str | None, Mapping[int, ItemSums]]]:
     """Return the sums of the article snapshots of each category.
 
-    Without ``is_split``, the category of all sums is None.
+    The category of snapshots that are not in ``categories`` is None.
     """
-    if not is_split:
-        return [(None, by_snapshot)]
     results: defaultdict[str | None, dict[int, ItemSums]] = defaultdict(dict)
     for snapshot, sums in by_snapshot.items():
         results[categories.get(snapshot)][snapshot] = sums

@@ -23,14 +23,13 @@ from controlplane.accounts.second_factor import codes, messages, pending
 from controlplane.accounts.second_factor.operations import PREFIX, describe_factor, wrong_code
 from controlplane.accounts.sign_in_policy import requires_second_factor
 from controlplane.operation.audit_entries import Event, note, note_call, user_actor, user_subject
-from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, conflict
 from controlplane.storage.account_tables import SecondFactor, User
 from controlplane.web.accounts import cookies, forms
 from controlplane.web.accounts.opening import Browser, note_refused, open_session
 from controlplane.web.accounts.plain_pages import render
-from controlplane.web.accounts.sign_in import BODY_MAX_BYTES, begin_attempt, count_attempt
-from controlplane.web.admission import Handler, address_of, admit, read_body, require_method
+from controlplane.web.accounts.sign_in import begin_attempt, count_attempt
+from controlplane.web.admission import FORM, Handler, address_of, admit, read_small
 from controlplane.web.core import Core
 from controlplane.web.oauth.requests import fields_of, read_form
 
@@ -66,7 +65,7 @@ class NewSession:
 
 def code_routes(core: Core) -> list[Route]:
     return [
-        Route(forms.CODE_PAGE, Handler(core, enter_code)),
+        Route(forms.CODE_PAGE, Handler(core, enter_code, FORM)),
         Route(REMOVE, Handler(core, partial(_change, _remove))),
         Route(RECOVERY_CODES, Handler(core, partial(_change, _replace_codes))),
     ]
@@ -74,7 +73,6 @@ def code_routes(core: Core) -> list[Route]:
 
 async def enter_code(core: Core, request: Request) -> Response:
     """Show the form for ``GET``. Verify a code and open a session for ``POST``."""
-    require_method(request, "GET", "HEAD", "POST")
     token, now = cookies.PENDING.token(core, request), core.clock()
     step = await core.read(lambda session: _find_step(session, token, now))
     if step is None:
@@ -170,9 +168,7 @@ def _page(step: Step, refusal: Refusal | None = None) -> Response:
 async def _change(change: Change, core: Core, request: Request) -> Response:
     """Change the second factor of the signed-in user, who must enter a code."""
     caller = await admit(core, request, writes=True, requires_session=True)
-    body = parse_body(
-        messages.SecondFactorCodeRequest, await read_body(core, request, BODY_MAX_BYTES)
-    )
+    body = await read_small(core, request, messages.SecondFactorCodeRequest)
     user = await core.read(lambda session: session.get_one(User, caller.session_user_id))
     address, now = address_of(core, request), core.clock()
     attempt = await begin_attempt(core, user.email, address)

@@ -14,7 +14,7 @@ from agent.wire.base import Array, Tolerant
 from agent.wire.codec import encode
 from controlplane.accounts.messages import EmptyRequest, SignInRequest
 from controlplane.accounts.names import names_of_organizations
-from controlplane.operation.bodies import parse_body, parse_part
+from controlplane.operation.bodies import parse_part
 from controlplane.operation.errors import Refusal
 from controlplane.operation.permissions import caller_of_session, hash_secret
 from controlplane.storage.account_tables import User
@@ -22,14 +22,13 @@ from controlplane.web.accounts import cookies
 from controlplane.web.accounts.oidc.links import ProviderRecord, provider_links
 from controlplane.web.accounts.plain_pages import render
 from controlplane.web.accounts.sign_in import (
-    BODY_MAX_BYTES,
     SECOND_FACTOR_REQUIRED,
     admit_without_credential,
     begin_session,
     count_attempt,
     end_own_session,
 )
-from controlplane.web.admission import Handler, read_body, require_method
+from controlplane.web.admission import FORM, Handler, read_small
 from controlplane.web.core import Core
 from controlplane.web.oauth.requests import fields_of, read_form
 
@@ -58,7 +57,7 @@ class ProvidersReply(Tolerant):
 
 def form_routes(core: Core) -> list[Route]:
     return [
-        Route(SIGN_IN_PAGE, Handler(core, sign_in)),
+        Route(SIGN_IN_PAGE, Handler(core, sign_in, FORM)),
         Route(SIGN_OUT, Handler(core, sign_out)),
         Route(PROVIDERS, Handler(core, providers)),
     ]
@@ -67,14 +66,13 @@ def form_routes(core: Core) -> list[Route]:
 async def providers(core: Core, request: Request) -> Response:
     """Return the identity providers, for the sign-in form of the console."""
     admit_without_credential(core, request)
-    parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
+    await read_small(core, request, EmptyRequest)
     reply = ProvidersReply(providers=provider_links(core.identity_providers))
     return Response(encode(reply), media_type="application/json")
 
 
 async def sign_in(core: Core, request: Request) -> Response:
     """Show the form for ``GET``. Sign in with a password for ``POST``."""
-    require_method(request, "GET", "HEAD", "POST")
     if request.method != "POST":
         return _sign_in_page(core, await _profile(core, request))
     cookies.require_own_origin(core, request, requires_header=True)
@@ -91,7 +89,6 @@ async def sign_in(core: Core, request: Request) -> Response:
 
 async def sign_out(core: Core, request: Request) -> Response:
     """End the session of the browser, and show the form."""
-    require_method(request, "POST")
     cookies.require_own_origin(core, request, requires_header=True)
     await end_own_session(core, request)
     return redirect(SIGN_IN_PAGE, cookies.SESSION.header(core, request, ""))

@@ -5,7 +5,6 @@ e-mail address already exists, its password is required as well.
 """
 
 from datetime import datetime
-from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -19,17 +18,15 @@ from controlplane.accounts import throttle, users
 from controlplane.accounts.members import invitations, messages
 from controlplane.accounts.names import names_of_organizations
 from controlplane.operation import audit_entries as audit
-from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, conflict
 from controlplane.storage.account_tables import Invitation, Membership, User
 from controlplane.web.accounts.sign_in import (
-    BODY_MAX_BYTES,
     admit_without_credential,
     begin_attempt,
     require_valid_password,
     wrong_password,
 )
-from controlplane.web.admission import Handler, read_body
+from controlplane.web.admission import Handler, read_small
 from controlplane.web.core import Core
 
 INVITATION: Final = "/api/auth/invitation"
@@ -43,7 +40,7 @@ def joining_routes(core: Core) -> list[Route]:
 async def invitation(core: Core, request: Request) -> Response:
     """Return the e-mail address, the organization and the role of an invitation, by its code."""
     admit_without_credential(core, request)
-    body = parse_body(messages.InvitationRequest, await read_body(core, request, BODY_MAX_BYTES))
+    body = await read_small(core, request, messages.InvitationRequest)
     now = core.clock()
 
     def work(session: Session) -> messages.InvitationReply:
@@ -58,7 +55,7 @@ async def invitation(core: Core, request: Request) -> Response:
 async def join(core: Core, request: Request) -> Response:
     """Make the invited user a member. Create an account if the e-mail address has none."""
     address = admit_without_credential(core, request)
-    body = parse_body(messages.JoinRequest, await read_body(core, request, BODY_MAX_BYTES))
+    body = await read_small(core, request, messages.JoinRequest)
     now = core.clock()
 
     def find(session: Session) -> tuple[str, User | None]:
@@ -74,10 +71,7 @@ async def join(core: Core, request: Request) -> Response:
         password_hash = user.password_hash
         attempt = await begin_attempt(core, email, address)
         if not await core.passwords.verify(password_hash, body.password, network, is_known=False):
-            note_refusal = partial(
-                _note_refused, code=body.code, user=user, address=address, now=now
-            )
-            await core.write(note_refusal)
+            await core.write(lambda session: _note_refused(session, body.code, user, address, now))
             raise wrong_password(
                 "the e-mail address has an account: enter its password. If you do not know"
                 " the password, ask the operator of the service to set a new one"
@@ -101,7 +95,7 @@ async def join(core: Core, request: Request) -> Response:
     return Response(encode(await core.write(work)), media_type="application/json")
 
 
-def _note_refused(session: Session, *, code: str, user: User, address: str, now: datetime) -> None:
+def _note_refused(session: Session, code: str, user: User, address: str, now: datetime) -> None:
     row = _find_invitation(session, code, now)
     actor = audit.Actor("unknown", None, "", audit.Credential("invitation", row.id), address)
     event = audit.Event("member.join", audit.user_subject(user), "the password is wrong", "refused")

@@ -27,27 +27,18 @@ from controlplane.accounts.throttle import Attempt, network_of
 from controlplane.accounts.users import find_user, increment_permissions_version
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call, user_subject
-from controlplane.operation.bodies import parse_body
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, forbidden, validation_error
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import SignInSession, User
 from controlplane.web.accounts import cookies
 from controlplane.web.accounts.opening import Browser, note_refused, open_session
-from controlplane.web.admission import (
-    Handler,
-    address_of,
-    admit,
-    read_body,
-    require_media_type,
-    require_method,
-)
+from controlplane.web.admission import Handler, address_of, admit, read_small, require_media_type
 from controlplane.web.core import Core
 
 SIGN_IN: Final = "/api/auth/sign-in/email"
 SIGN_OUT: Final = "/api/auth/sign-out"
 CHANGE_PASSWORD: Final = "/console/api/profile/change-password"  # noqa: S105 - a path
-BODY_MAX_BYTES: Final = 4096
 SECOND_FACTOR_REQUIRED: Final = "second_factor_required"
 
 
@@ -62,17 +53,16 @@ def sign_in_routes(core: Core) -> list[Route]:
 async def sign_in_by_email(core: Core, request: Request) -> Response:
     """Create a session for an e-mail address and a password."""
     admit_without_credential(core, request)
-    body = parse_body(SignInRequest, await read_body(core, request, BODY_MAX_BYTES))
+    body = await read_small(core, request, SignInRequest)
     token, reply = await begin_session(core, request, body)
     return reply_with_cookie(core, request, reply, token)
 
 
 async def sign_out(core: Core, request: Request) -> Response:
     """End the session of the browser. The reply is the same if the browser has no session."""
-    require_method(request, "POST")
     require_media_type(request.headers)
     cookies.require_own_origin(core, request, requires_header=True)
-    parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
+    await read_small(core, request, EmptyRequest)
     await end_own_session(core, request)
     return reply_with_cookie(core, request, SignOutReply(signed_out=True), "")
 
@@ -103,7 +93,7 @@ async def change_password(core: Core, request: Request) -> Response:
     password counts as a failed attempt.
     """
     caller = await admit(core, request, writes=True, requires_session=True)
-    body = parse_body(PasswordChangeRequest, await read_body(core, request, BODY_MAX_BYTES))
+    body = await read_small(core, request, PasswordChangeRequest)
     require_valid_password(body.new_password, "newPassword")
     user = await core.read(lambda session: session.get_one(User, caller.session_user_id))
     address, now = address_of(core, request), core.clock()
@@ -140,7 +130,6 @@ def admit_without_credential(core: Core, request: Request) -> str:
 
     Raises a refusal if the call is not admitted.
     """
-    require_method(request, "POST")
     require_media_type(request.headers)
     cookies.require_own_origin(core, request, requires_header=False)
     return count_attempt(core, request)

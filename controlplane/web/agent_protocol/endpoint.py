@@ -19,7 +19,7 @@ from starlette.routing import Route
 from controlplane.accounts.oauth.metadata import RESOURCE_METADATA, RESOURCE_PATH
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, foreign_origin, internal_error
-from controlplane.web.admission import Handler, admit, by_key_or_token, read_body, require_method
+from controlplane.web.admission import Handler, admit, by_key_or_token, read_body
 from controlplane.web.agent_protocol.envelope import (
     INTERNAL_ERROR,
     RpcError,
@@ -52,7 +52,6 @@ class AgentProtocol:
 
     async def call(self, core: Core, request: Request) -> Response:
         """Answer one JSON-RPC request."""
-        require_method(request, "POST")
         require_no_web_page(request)
         try:
             caller = await admit(core, request, authenticate=by_key_or_token, writes=False)

@@ -40,7 +40,7 @@ from controlplane.web.accounts import cookies, forms
 from controlplane.web.accounts.oidc.links import provider_links
 from controlplane.web.accounts.plain_pages import render
 from controlplane.web.accounts.sign_in import SECOND_FACTOR_REQUIRED, count_attempt
-from controlplane.web.admission import address_of, require_method
+from controlplane.web.admission import address_of
 from controlplane.web.core import Core
 from controlplane.web.oauth.requests import count_call, fields_of, issuer_of, read_form
 
@@ -84,7 +84,6 @@ class Consent:
 
 async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
     """Show the page for ``GET``. Handle the decision of the user for ``POST``."""
-    require_method(request, "GET", "POST")
     issuer = issuer_of(core, request)
     count_call(core, request, limit, "too many pages were opened")
     if request.method == "GET":
@@ -128,7 +127,6 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
 
 async def sign_in(core: Core, request: Request) -> Response:
     """Handle the form of the sign-in page, and redirect to the consent page."""
-    require_method(request, "POST")
     issuer = issuer_of(core, request)
     cookies.require_own_origin(core, request, requires_header=True)
     count_attempt(core, request)

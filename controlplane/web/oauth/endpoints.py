@@ -1,6 +1,6 @@
 """The endpoints that OAuth clients call: metadata, registration, tokens, revocation."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from controlplane.accounts.oauth import metadata
 from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.operation.bodies import parse_json
 from controlplane.operation.fairness import RateLimit
-from controlplane.web.admission import Handler, read_body, require_media_type, require_method
+from controlplane.web.admission import READ, Handler, read_body, require_media_type
 from controlplane.web.core import Core
 from controlplane.web.oauth.authorize import authorize, sign_in
 from controlplane.web.oauth.requests import count_call, issuer_of, read_form
@@ -28,29 +28,29 @@ PAGES_BURST: Final = 60
 """Limits of calls of the authorization page from one network."""
 REGISTRATION_MAX_BYTES: Final = 8192
 METADATA_CACHED_S: Final = 300
+_DOCUMENTS: Final = {
+    metadata.SERVER_METADATA: metadata.server_metadata,
+    metadata.RESOURCE_METADATA: metadata.resource_metadata,
+    metadata.RESOURCE_METADATA + metadata.RESOURCE_PATH: metadata.resource_metadata,
+}
 
 
 def oauth_routes(core: Core) -> list[Route]:
     def limit(rate_per_s: float, burst: float) -> RateLimit:
         return RateLimit(rate_per_s, burst, core.monotonic)
 
-    def route(path: str, respond: Callable[..., Awaitable[Response]], *arguments: Any) -> Route:
-        return Route(path, Handler(core, partial(respond, *arguments)))
-
-    calls = limit(CALLS_PER_S, CALLS_BURST)
+    registrations = limit(REGISTRATIONS_PER_S, REGISTRATIONS_BURST)
+    calls, pages = limit(CALLS_PER_S, CALLS_BURST), limit(PAGES_PER_S, PAGES_BURST)
     return [
-        route(metadata.SERVER_METADATA, serve_metadata, metadata.server_metadata),
-        route(metadata.RESOURCE_METADATA, serve_metadata, metadata.resource_metadata),
-        route(
-            metadata.RESOURCE_METADATA + metadata.RESOURCE_PATH,
-            serve_metadata,
-            metadata.resource_metadata,
+        *(
+            Route(path, Handler(core, partial(serve_metadata, document), READ))
+            for path, document in _DOCUMENTS.items()
         ),
-        route(metadata.REGISTER, register, limit(REGISTRATIONS_PER_S, REGISTRATIONS_BURST)),
-        route(metadata.TOKEN, issue_token, calls),
-        route(metadata.REVOKE, revoke, calls),
-        route(metadata.AUTHORIZE, authorize, limit(PAGES_PER_S, PAGES_BURST)),
-        route(metadata.SIGN_IN, sign_in),
+        Route(metadata.REGISTER, Handler(core, partial(register, registrations))),
+        Route(metadata.TOKEN, Handler(core, partial(issue_token, calls))),
+        Route(metadata.REVOKE, Handler(core, partial(revoke, calls))),
+        Route(metadata.AUTHORIZE, Handler(core, partial(authorize, pages), ("GET", "POST"))),
+        Route(metadata.SIGN_IN, Handler(core, sign_in)),
     ]
 
 
@@ -58,14 +58,12 @@ async def serve_metadata(
     document: Callable[[str], dict[str, Any]], core: Core, request: Request
 ) -> Response:
     """Return a document about the issuer. No credential is required."""
-    require_method(request, "GET", "HEAD")
     headers = {"Cache-Control": f"public, max-age={METADATA_CACHED_S}", "Vary": "Host"}
     return JSONResponse(document(issuer_of(core, request)), headers=headers)
 
 
 async def register(limit: RateLimit, core: Core, request: Request) -> Response:
     """Register a client by its own description (RFC 7591). No credential is required."""
-    require_method(request, "POST")
     oauth_request = OAuthRequest("POST", issuer_of(core, request), request.url.path, {})
     count_call(core, request, limit, "too many programs were registered")
     require_media_type(request.headers)
@@ -101,7 +99,6 @@ async def revoke(limit: RateLimit, core: Core, request: Request) -> Response:
 
 async def _read(core: Core, request: Request, limit: RateLimit) -> OAuthRequest:
     """Return the OAuth request that a client sent as a form. Raises a refusal if it is invalid."""
-    require_method(request, "POST")
     issuer = issuer_of(core, request)
     count_call(core, request, limit)
     parameters, resources = read_parameters(await read_form(core, request))

@@ -22,7 +22,6 @@ from controlplane.retail.routes import TOKENS
 from controlplane.retail.texts import FREE_VALUE, FREE_VALUE_SCHEMA
 from controlplane.support.operations import SUPPORT
 from controlplane.web.accounts.cookies import NAME, SECURE_PREFIX
-from controlplane.web.admission import require_method
 from controlplane.web.core import Core
 from controlplane.web.openapi.document import Interface, Json, document
 from controlplane.web.problems import RETAIL_EMPTY, retail_code
@@ -106,9 +105,8 @@ every currency separately, with its number of sales.
 )
 
 
-async def serve_document(interface: Interface, _core: Core, request: Request) -> Response:
+async def serve_document(interface: Interface, _core: Core, _request: Request) -> Response:
     """Serve a document. It requires no credential, because it describes only the interface."""
-    require_method(request, "GET", "HEAD")
     headers = {"Cache-Control": "public, max-age=300"}
     content = document_bytes(interface)
     return Response(content, media_type="application/json", headers=headers)

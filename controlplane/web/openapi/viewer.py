@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from controlplane.web.admission import Handler, require_method
+from controlplane.web.admission import READ, Handler
 from controlplane.web.core import Core
 
 PATH: Final = "/docs"
@@ -39,14 +39,13 @@ FILES: Final = {
 
 def viewer_routes(core: Core) -> list[Route]:
     return [
-        Route(path, Handler(core, partial(serve_file, name, media_type)))
+        Route(path, Handler(core, partial(serve_file, name, media_type), READ))
         for path, (name, media_type) in FILES.items()
     ]
 
 
 async def serve_file(name: str, media_type: str, _core: Core, request: Request) -> Response:
     """Serve a file. A compressed file is decompressed for clients that do not accept gzip."""
-    require_method(request, "GET", "HEAD")
     content, headers = read_file(name), dict(HEADERS)
     if name.endswith(".gz"):
         headers |= {"Cache-Control": "public, max-age=86400", "Vary": "Accept-Encoding"}

@@ -26,7 +26,7 @@ from controlplane.web.accounts.oidc.links import callback_path, start_path
 from controlplane.web.accounts.oidc.provider_client import Answer, ProviderClient
 from controlplane.web.accounts.opening import Browser, note_refused, open_session
 from controlplane.web.accounts.sign_in import count_attempt
-from controlplane.web.admission import Handler, require_method
+from controlplane.web.admission import Handler
 from controlplane.web.core import Core
 from controlplane.web.oauth.requests import issuer_of
 
@@ -45,8 +45,8 @@ def oidc_routes(core: Core) -> list[Route]:
     for client in core.provider_clients.values():
         provider = client.provider
         routes += [
-            Route(start_path(provider), Handler(core, partial(start, client))),
-            Route(callback_path(provider), Handler(core, partial(finish, client))),
+            Route(start_path(provider), Handler(core, partial(start, client), ("GET",))),
+            Route(callback_path(provider), Handler(core, partial(finish, client), ("GET",))),
         ]
     return routes
 
@@ -57,7 +57,6 @@ async def start(client: ProviderClient, core: Core, request: Request) -> Respons
     Any site may link here (OpenID Connect Core, 4). This is safe, because the answer is accepted
     only from the browser that began the sign-in.
     """
-    require_method(request, "GET")
     count_attempt(core, request)
     flow = Flow.begin(client.provider, _redirect_uri(client, core, request))
     try:
@@ -72,7 +71,6 @@ async def start(client: ProviderClient, core: Core, request: Request) -> Respons
 
 async def finish(client: ProviderClient, core: Core, request: Request) -> Response:
     """Open a session for the answer of the provider."""
-    require_method(request, "GET")
     address = count_attempt(core, request)
     cookie_deletion = {"set-cookie": cookies.FLOW.header(core, request, "")}
     secret, _, encoded_query = cookies.FLOW.value(core, request).partition(".")
