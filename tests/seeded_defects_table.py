@@ -382,7 +382,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "alert", "devices in maintenance count as devices that should be online",
-        "controlplane/alerts/facts.py",
+        "controlplane/alerts/evaluation.py",
         "        device_count += not is_in_maintenance\n", "        device_count += 1\n",
         "tests/unit/controlplane/alerts/test_rules.py",
     ),

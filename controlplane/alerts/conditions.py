@@ -1,6 +1,7 @@
 """Selects the devices for which the conditions of stored rules are active, and describes alerts.
 
-For the conditions ``offline``, ``broken`` and ``site_outage``, see `controlplane.alerts.facts`.
+For the conditions ``offline``, ``broken`` and ``site_outage``, see
+`controlplane.alerts.evaluation.facts_of`.
 """
 
 from collections.abc import Callable, Iterable, Mapping

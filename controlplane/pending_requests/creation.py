@@ -9,11 +9,10 @@ from uuid import UUID
 from sqlalchemy import func, select
 
 from agent.wire.vocabulary import Kind
-from controlplane.devices.requests.requests import refuse_impossible_request
+from controlplane.devices.requests.requests import refusal_of_impossible
 from controlplane.operation.audit_entries import Event, Subject, device_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (
-    Refusal,
     conflict,
     foreign_location,
     invalid_field,
@@ -41,7 +40,7 @@ def create(
             "until", f"must be in the future, at most {UNTIL_MAX.days} days from now"
         )
     devices = _devices(context, body)
-    able_devices = [device for device in devices if _can_report(device, body.kind)]
+    able_devices = [each for each in devices if refusal_of_impossible(each, body.kind) is None]
     existing = _existing_requests(context, able_devices, body.kind)
     new_devices = [device for device in able_devices if device.instance_id not in existing]
     # For a location or for all devices, `_devices` returns at most ``pending_requests_max`` + 1
@@ -103,14 +102,6 @@ def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Seq
         query = query.where(Device.location_id == body.location)
     limit = context.settings.pending_requests_max
     return context.session.scalars(query.order_by(Device.position).limit(limit + 1)).all()
-
-
-def _can_report(device: Device, kind: Kind) -> bool:
-    try:
-        refuse_impossible_request(device, kind)
-    except Refusal:
-        return False
-    return True
 
 
 def _event(devices: Sequence[Device], body: records.CreatePendingRequest) -> Event:

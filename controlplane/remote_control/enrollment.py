@@ -33,7 +33,6 @@ from controlplane.devices.requests.requests import expire_binding
 from controlplane.operation.audit_entries import Event, device_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (
-    Refusal,
     conflict,
     foreign_location,
     invalid_field,
@@ -89,7 +88,9 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
     if context.now >= row.expires_at:
         raise conflict("challenge_expired", "the challenge has expired: request a new one")
     if not is_signed(row.public_key, row.nonce, body.signature):
-        raise _invalid_signature()
+        refusal = invalid_field("signature", "is not the device key's signature of the nonce")
+        refusal.code = "invalid_signature"
+        raise refusal
     device = _bind(context, row)
     count_again(context.session, (device,), context.now)
     row.signature = body.signature
@@ -213,9 +214,3 @@ def _store_description(context: RequestContext, device: Device, row: Challenge) 
     device.last_seen_at = context.now
     device.priority = priority_of(device.severity)
     context.is_reordered = True
-
-
-def _invalid_signature() -> Refusal:
-    refusal = invalid_field("signature", "is not the device key's signature of the nonce")
-    refusal.code = "invalid_signature"
-    return refusal

@@ -86,7 +86,8 @@ def store_heartbeats(
         result.replies.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
     for foreground, positions in positions_by_foreground.items():
         if positions:
-            _store_last_seen(session, positions, now, foreground=foreground)
+            statement = update(Device).where(Device.position.in_(positions))
+            change_rows(session, statement.values(last_seen_at=now, foreground=foreground))
     if back_online_positions:
         mark_online(session, back_online_positions)
         end_offline_intervals(session, back_online_positions, now)
@@ -125,10 +126,3 @@ def _is_valid(session: Session, key_id: UUID, now: datetime) -> bool:
     """Return whether the key is valid and has write access."""
     caller = callers(session, (key_id,), now).get(key_id)
     return caller is not None and caller.can_write
-
-
-def _store_last_seen(
-    session: Session, positions: list[int], now: datetime, *, foreground: bool
-) -> None:
-    statement = update(Device).where(Device.position.in_(positions))
-    change_rows(session, statement.values(last_seen_at=now, foreground=foreground))

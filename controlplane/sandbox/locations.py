@@ -19,18 +19,13 @@ from controlplane.storage.merchant.merchant_tables import (
 
 TILLS_PER_VENUE: Final = 2
 EMPLOYEES_PER_VENUE: Final = 4
-VENUES: Final = (
-    ("Marina Café", "Asia/Dubai", "AED"),
-    ("Old Town Bakery", "Asia/Dubai", "AED"),
-    ("Creek Grill", "Asia/Dubai", "AED"),
-    ("Palm Juice Bar", "Asia/Dubai", "AED"),
-    ("Harbour Fish", "Asia/Dubai", "AED"),
-    ("Airport Coffee", "Asia/Dubai", "AED"),
-    ("Garden Deli", "Asia/Dubai", "AED"),
-    ("Corniche Tea House", "Asia/Dubai", "AED"),
-    ("Souk Sweets", "Asia/Dubai", "AED"),
-    ("Desert Road Diner", "Asia/Dubai", "AED"),
-)
+VENUES: Final = tuple(
+    (name, "Asia/Dubai", "AED")
+    for name in (
+        "Marina Café", "Old Town Bakery", "Creek Grill", "Palm Juice Bar", "Harbour Fish",
+        "Airport Coffee", "Garden Deli", "Corniche Tea House", "Souk Sweets", "Desert Road Diner",
+    )
+)  # fmt: skip
 """Name, time zone and currency of each venue."""
 AWKWARD_VENUES: Final = (
     ("Marina Café", "Asia/Dubai", "AED"),

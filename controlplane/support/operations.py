@@ -24,18 +24,9 @@ from controlplane.operation.operation import Area, procedure
 from controlplane.operation.permissions import WRITING_ROLES
 from controlplane.operation.records import record_of
 from controlplane.storage.support_tables import SupportLink
-from controlplane.support import routes
+from controlplane.support import messages, routes
 from controlplane.support.channels import channels
 from controlplane.support.links import confirmed_links, find_link, link_record, state_of
-from controlplane.support.messages import (
-    Choice,
-    ConfirmRequest,
-    Contact,
-    Inspection,
-    Link,
-    SupportChannel,
-    TokenRequest,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +37,20 @@ class Access:
     linkable: Collection[str]
 
 
-def contact(context: RequestContext, _body: None) -> Contact:
+def contact(context: RequestContext, _body: None) -> messages.Contact:
     """Return the channels of support, and the confirmed links of the caller's organizations. The
     request has no body."""
     access = _access_of(context.session, context.caller)
     links = confirmed_links(context.session, access.visible)
-    return Contact(
-        channels=tuple(record_of(SupportChannel, channel) for channel in channels(context.session)),
+    return messages.Contact(
+        channels=tuple(
+            record_of(messages.SupportChannel, each) for each in channels(context.session)
+        ),
         links=tuple(link_record(link, context.now) for link in links),
     )
 
 
-def inspect(context: RequestContext, body: TokenRequest) -> Inspection:
+def inspect(context: RequestContext, body: messages.TokenRequest) -> messages.Inspection:
     """Return the link of a token, and the organizations for which the caller may confirm it."""
     access = _access_of(context.session, context.caller)
     link = find_link(context.session, body.token)
@@ -66,16 +59,16 @@ def inspect(context: RequestContext, body: TokenRequest) -> Inspection:
     record = link_record(link, context.now)
     choices = access.linkable if record.state == "waiting" else ()
     names = names_of_organizations(context.session, choices)
-    return Inspection(
+    return messages.Inspection(
         **dict(record),
         organizations=tuple(
-            Choice(id=organization_id, name=names.get(organization_id))
+            messages.Choice(id=organization_id, name=names.get(organization_id))
             for organization_id in choices
         ),
     )
 
 
-def confirm(context: RequestContext, body: ConfirmRequest) -> Link:
+def confirm(context: RequestContext, body: messages.ConfirmRequest) -> messages.Link:
     """Confirm the link of a token for an organization. A repeated call gets the same reply. A
     repeated call for a different organization is refused."""
     access = _access_of(context.session, context.caller)
@@ -97,7 +90,7 @@ def confirm(context: RequestContext, body: ConfirmRequest) -> Link:
     return link_record(link, context.now)
 
 
-def disconnect(context: RequestContext, body: TokenRequest) -> Link:
+def disconnect(context: RequestContext, body: messages.TokenRequest) -> messages.Link:
     """End or decline the link of a token. A repeated call gets the same reply."""
     access = _access_of(context.session, context.caller)
     link = find_link(context.session, body.token, lock=True)

@@ -12,9 +12,9 @@ from controlplane.devices.findings import records
 from controlplane.devices.findings.rules import DEVICE
 from controlplane.devices.findings.storing import RECENT
 from controlplane.devices.findings.sums import ROWS_AT_ONCE, Sums, sums_of
-from controlplane.devices.overview.records import PrinterStateName
 from controlplane.devices.overview.report_contents import PrinterState
 from controlplane.operation.context import RequestContext
+from controlplane.operation.records import record_of
 from controlplane.storage.report_tables import DevicePrinter, JudgedReport, PrinterProblem
 from controlplane.storage.tables import Device, UtcDateTime
 
@@ -23,12 +23,6 @@ _HAS_NEWEST_REPORT: Final = (JudgedReport.device == DevicePrinter.device) & (
     JudgedReport.kind == "network"
 )
 """Joins each printer with the newest network report of its device, which lists the printer."""
-_STATE_NAMES: Final[dict[int, PrinterStateName]] = {
-    PrinterState.BROKEN: "broken",
-    PrinterState.WARNING: "warning",
-    PrinterState.UNKNOWN: "unknown",
-    PrinterState.HEALTHY: "healthy",
-}
 
 
 class _Printer(NamedTuple):
@@ -107,15 +101,15 @@ def _records(context: RequestContext, printers: list[_Printer]) -> tuple[records
         device = devices[printer.device]
         name, state = names_and_states[printer.device, printer.id]
         results.append(
-            records.WorstPrinter(
+            record_of(
+                records.WorstPrinter,
+                device,
                 id=printer.id,
                 name=name,
                 state=state,
                 broken_seconds=round(printer.seconds),
                 broken_count=printer.problem_count,
-                instance_id=device.instance_id,
                 device_name=device.legacy_install_id,
-                location_id=device.location_id,
                 location_name=locations.location(device.organization_id, device.location_id),
                 link=f"/#/device/{device.instance_id}",
             )
@@ -125,7 +119,7 @@ def _records(context: RequestContext, printers: list[_Printer]) -> tuple[records
 
 def _read_names_and_states(
     context: RequestContext, positions: set[int]
-) -> dict[tuple[int, str], tuple[str, PrinterStateName | None]]:
+) -> dict[tuple[int, str], tuple[str, str | None]]:
     """Return the newest name and the present state of each printer that these devices have had.
 
     The state is None if the newest report does not list the printer, or is not recent.
@@ -135,12 +129,13 @@ def _read_names_and_states(
     rows = context.session.execute(
         ended.where(problem.device.in_(positions)).order_by(problem.until)
     )
-    results: dict[tuple[int, str], tuple[str, PrinterStateName | None]] = {
+    results: dict[tuple[int, str], tuple[str, str | None]] = {
         (device, printer_id): (name, None) for device, printer_id, name in rows
     }
     is_recent = JudgedReport.arrived_at >= context.now - RECENT
     newest = select(printer.device, printer.printer_id, printer.name, printer.state, is_recent)
     query = newest.join(JudgedReport, _HAS_NEWEST_REPORT).where(printer.device.in_(positions))
     for device, printer_id, name, state, has_state in context.session.execute(query):
-        results[device, printer_id] = (name, _STATE_NAMES[state] if has_state else None)
+        state_name = PrinterState(state).name.lower() if has_state else None
+        results[device, printer_id] = (name, state_name)
     return results

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, or_, select, tuple_
@@ -153,7 +152,7 @@ def _read_groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
     The groups with these incidents are complete. The other groups can lack incidents.
     """
     incidents: dict[int, Incident] = {}
-    margin_s, spans = _MARGIN_S, _spans(rows, _MARGIN_S)
+    margin_s, spans = _MARGIN_S, _spans(rows)
     oldest_s = seconds_of(context.now - 2 * INCIDENTS_KEPT)  # older incidents have been deleted
     while spans:
         read_incidents = _read_incidents(context, spans)
@@ -174,23 +173,16 @@ def _read_groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
     return sorted(groups, key=lambda group: (-group[0].began_s, -group[0].position))
 
 
-def _spans(rows: Iterable[_Row], margin_s: int) -> list[_Span]:
+def _spans(rows: Iterable[_Row]) -> list[_Span]:
     """Return the periods to read for the groups of these incidents. The periods do not overlap."""
     spans: list[_Span] = []
-    sorted_rows = sorted(rows, key=lambda row: (row.location_id, row.began_s))
-    for location_id, of_location in groupby(sorted_rows, key=lambda row: row.location_id):
-        starts = [row.began_s for row in of_location]
-        spans.append(_around(location_id, starts[0], margin_s))
-        for began_s in starts[1:]:
-            if began_s - margin_s <= spans[-1].high_s:
-                spans[-1] = spans[-1]._replace(high_s=began_s + SHARED_WITHIN_S)
-            else:
-                spans.append(_around(location_id, began_s, margin_s))
+    for row in sorted(rows, key=lambda row: (row.location_id, row.began_s)):
+        low_s, high_s = row.began_s - _MARGIN_S, row.began_s + SHARED_WITHIN_S
+        if spans and spans[-1].location_id == row.location_id and low_s <= spans[-1].high_s:
+            spans[-1] = spans[-1]._replace(high_s=high_s)
+        else:
+            spans.append(_Span(row.location_id, low_s, row.began_s, high_s))
     return spans
-
-
-def _around(location_id: str, began_s: int, margin_s: int) -> _Span:
-    return _Span(location_id, began_s - margin_s, began_s, began_s + SHARED_WITHIN_S)
 
 
 def _read_incidents(context: RequestContext, spans: Sequence[_Span]) -> list[Incident]:

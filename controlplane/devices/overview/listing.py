@@ -163,11 +163,7 @@ def filter_conditions(
     if filters.platform is not None:
         result.append(Device.platform == filters.platform)
     if filters.version is not None:
-        result.append(
-            Device.app_version == filters.version
-            if filters.version
-            else Device.app_version.is_(None)
-        )
+        result.append(Device.app_version == (filters.version or None))
     return [
         *result,
         *(matches_device_or_reports(word, organization_id) for word in words_of(filters.search)),

@@ -50,7 +50,9 @@ def add_request(context: RequestContext, device: Device, kind: Kind, request_id:
 
     The row of the device must be locked.
     """
-    refuse_impossible_request(device, kind)
+    refusal = refusal_of_impossible(device, kind)
+    if refusal is not None:
+        raise refusal
     expire_due(context.session, context.now, device.instance_id)
     _refuse_too_many(context.session, device, context.settings.open_requests_max)
     request = Request(
@@ -70,13 +72,14 @@ def add_request(context: RequestContext, device: Device, kind: Kind, request_id:
     return request
 
 
-def refuse_impossible_request(device: Device, kind: Kind) -> None:
-    """Refuse a request that the device cannot fulfil."""
+def refusal_of_impossible(device: Device, kind: Kind) -> Refusal | None:
+    """Return the refusal of a request that the device cannot fulfil, or None if it can."""
     if device.revoked_at is not None:
-        raise conflict("device_revoked", "the device is revoked and receives no requests")
+        return conflict("device_revoked", "the device is revoked and receives no requests")
     declared_kinds = KINDS.intersection(device.capabilities)
     if declared_kinds and kind not in declared_kinds:
-        raise conflict("kind_unsupported", f"the device does not support reports of kind {kind}")
+        return conflict("kind_unsupported", f"the device does not support reports of kind {kind}")
+    return None
 
 
 def _refuse_too_many(session: Session, device: Device, limit: int) -> None:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from controlplane.alerts.facts import BoundDevice, facts_of
+from controlplane.alerts.evaluation import BoundDevice, facts_of
 from controlplane.alerts.rules import (
     ConditionState,
     Facts,

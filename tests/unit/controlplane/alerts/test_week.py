@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.alerts.facts import BoundDevice, Monitoring, facts_of
+from controlplane.alerts.evaluation import BoundDevice, Monitoring, facts_of
 from controlplane.alerts.rules import ConditionState, Key, Rules, evaluate
 from tests.unit.controlplane.alerts.oracle import Event, expected_events
 from tests.unit.controlplane.alerts.week import (
