@@ -4,11 +4,12 @@ from typing import Final
 
 from controlplane.accounts.members.rules import require_owner
 from controlplane.audit.messages import PAGE_DEFAULT, AuditRecord, AuditReply, AuditRequest
-from controlplane.audit.reading import AuditFilters, entries
+from controlplane.audit.reading import AuditFilters, query_of
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import SortKey
 from controlplane.operation.operation import Procedure, procedure
+from controlplane.operation.paging import Order, page
 from controlplane.operation.records import record_of
+from controlplane.storage.audit_tables import AuditEntry
 
 PATH: Final = "/console/api/audit"
 
@@ -20,17 +21,15 @@ def audit_operations() -> tuple[Procedure, ...]:
 def read_audit_log(context: RequestContext, body: AuditRequest) -> AuditReply:
     """Return a page of the organization's audit log, newest first."""
     require_owner(context)
-    size = body.size or PAGE_DEFAULT
-    listing = (context.organization_id, "audit")
-    before = None if body.cursor is None else context.cursors.read(listing, body.cursor).position
-    filters = AuditFilters(by=body.by, area=body.area, before=before)
-    # The additional row shows whether there is a next page.
-    rows = entries(context.session, context.caller.organization_id, filters, size + 1)
-    page = rows[:size]
-    next_cursor = None
-    if len(rows) > size:
-        next_cursor = context.cursors.write(listing, SortKey(0, page[-1].position))
+    rows, next_cursor = page(
+        context,
+        query_of(context.organization_id, AuditFilters(by=body.by, area=body.area)),
+        Order(AuditEntry.position, is_descending=True),
+        (context.organization_id, "audit"),
+        cursor=body.cursor,
+        limit=body.size or PAGE_DEFAULT,
+    )
     return AuditReply(
-        entries=tuple(record_of(AuditRecord, row) for row in page),
+        entries=tuple(record_of(AuditRecord, row) for row in rows),
         next_cursor=next_cursor,
     )

@@ -1,11 +1,9 @@
-"""Reads the audit log, newest entries first."""
+"""Selects entries of the audit log."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from controlplane.storage.audit_tables import AuditEntry
 
@@ -17,25 +15,20 @@ class AuditFilters:
     Attributes:
         by: part of the actor's name, or the end of the API key that the actor used.
         area: first part of the operation's name.
-        before: position of the last entry of the previous page.
     """
 
     by: str | None = None
     area: str | None = None
     since: datetime | None = None
-    before: int | None = None
 
 
-def entries(
-    session: Session, organization_id: str | None, filters: AuditFilters, limit: int | None = None
-) -> Sequence[AuditEntry]:
-    """Return the entries of an organization. None selects entries without an organization.
+def query_of(organization_id: str | None, filters: AuditFilters) -> Select[AuditEntry]:
+    """Return the query for the entries of an organization that match the filters.
 
-    Without ``limit``, all entries that match the filters are returned.
+    None selects entries without an organization.
     """
     query = select(AuditEntry).where(AuditEntry.organization_id == organization_id)
-    query = query.where(*_conditions(filters)).order_by(AuditEntry.position.desc())
-    return session.scalars(query.limit(limit)).all()
+    return query.where(*_conditions(filters))
 
 
 def _conditions(filters: AuditFilters) -> list[ColumnElement[bool]]:
@@ -47,6 +40,4 @@ def _conditions(filters: AuditFilters) -> list[ColumnElement[bool]]:
         conditions.append(AuditEntry.operation.startswith(f"{filters.area}.", autoescape=True))
     if filters.since is not None:
         conditions.append(AuditEntry.at >= filters.since)
-    if filters.before is not None:
-        conditions.append(AuditEntry.position < filters.before)
     return conditions

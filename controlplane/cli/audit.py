@@ -8,11 +8,12 @@ from sqlalchemy.orm import Session
 from agent.presentation.report_csv import csv_of
 from agent.wire.codec import to_plain
 from controlplane.audit.messages import AuditRecord
-from controlplane.audit.reading import AuditFilters, entries
+from controlplane.audit.reading import AuditFilters, query_of
 from controlplane.cli.arguments.database import AUDIT_LIMIT
 from controlplane.cli.chosen_database import in_database
 from controlplane.cli.screen.output import print_json, print_records, write_exactly
 from controlplane.operation.records import record_of
+from controlplane.storage.audit_tables import AuditEntry
 
 CSV_COLUMNS: Final = tuple(AuditRecord.__pydantic_fields__)
 
@@ -43,8 +44,9 @@ def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]
     limit = options.limit or (None if is_unlimited else AUDIT_LIMIT)
     # If the organization is None, the entries that belong to no organization are selected.
     organization = None if options.of_nobody else options.organization
-    filters = AuditFilters(by=options.by, since=since)
-    return [record_of(AuditRecord, row) for row in entries(session, organization, filters, limit)]
+    query = query_of(organization, AuditFilters(by=options.by, since=since))
+    rows = session.scalars(query.order_by(AuditEntry.position.desc()).limit(limit))
+    return [record_of(AuditRecord, row) for row in rows]
 
 
 def _actor(entry: AuditRecord) -> str:

@@ -9,7 +9,8 @@ from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.members import invitations, operations
 from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.accounts.users import find_user, memberships
-from controlplane.audit.reading import AuditFilters, entries
+from controlplane.audit.reading import AuditFilters, query_of
+from controlplane.storage.audit_tables import AuditEntry
 from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     PASSWORD,
@@ -216,7 +217,8 @@ async def test_a_user_with_an_account_joins_with_the_password_of_the_account(
     reply = await Browser(service).post(JOIN, join_body(code, password=PASSWORD, name="Robert"))
     assert reply.status_code == 200
     with service.database.read(lambda session: session) as session:
-        audit_entries = entries(session, "org-0001", AuditFilters(area="member"))
+        query = query_of("org-0001", AuditFilters(area="member"))
+        audit_entries = session.scalars(query.order_by(AuditEntry.position.desc())).all()
         assert [(each.operation, each.outcome) for each in audit_entries] == [
             ("member.join", "done"), ("member.join", "refused"), ("member.invite", "done"),
         ]  # fmt: skip
