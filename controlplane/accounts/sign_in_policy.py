@@ -19,27 +19,18 @@ def policy_of(session: Session, organization_id: str) -> SignInPolicy:
     )
 
 
-def set_policy(
-    session: Session,
-    organization_id: str,
-    *,
-    accepts_passwords: bool,
-    requires_second_factor: bool,
-) -> SignInPolicy:
-    """Store a policy and return it. End the sessions that do not satisfy it."""
-    row = policy_of(session, organization_id)
-    row.accepts_passwords = accepts_passwords
-    row.requires_second_factor = requires_second_factor
+def set_policy(session: Session, row: SignInPolicy) -> None:
+    """Store a new or changed policy, and end the sessions that do not satisfy it."""
     session.add(row)
     session.flush()
     password_sessions = select(SignInSession).where(
-        SignInSession.organization_id == organization_id, SignInSession.provider.is_(None)
+        SignInSession.organization_id == row.organization_id, SignInSession.provider.is_(None)
     )
     for each in session.scalars(password_sessions).all():
-        if not accepts_passwords or (requires_second_factor and not each.has_second_factor):
+        is_missing_factor = row.requires_second_factor and not each.has_second_factor
+        if not row.accepts_passwords or is_missing_factor:
             session.delete(each)
             increment_permissions_version(session, each.user_id)
-    return row
 
 
 def describe_policy(row: SignInPolicy) -> str:

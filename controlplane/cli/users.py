@@ -138,16 +138,11 @@ def policy(options: argparse.Namespace) -> None:
         row = sign_in_policy.policy_of(session, organization_id)
         if options.passwords is None and options.second_factor is None:
             return sign_in_policy.describe_policy(row)
-        accepts_passwords = row.accepts_passwords
-        requires_second_factor = row.requires_second_factor
         if options.passwords is not None:
-            accepts_passwords = options.passwords == "accepted"
+            row.accepts_passwords = options.passwords == "accepted"
         if options.second_factor is not None:
-            requires_second_factor = options.second_factor == "required"
-        row = sign_in_policy.set_policy(
-            session, organization_id, accepts_passwords=accepts_passwords,
-            requires_second_factor=requires_second_factor,
-        )  # fmt: skip
+            row.requires_second_factor = options.second_factor == "required"
+        sign_in_policy.set_policy(session, row)
         text = sign_in_policy.describe_policy(row)
         subject = Subject("organization", organization_id)
         add_audit_entry(

@@ -162,21 +162,16 @@ class Database:
         return 0 if self._is_locked else self._busy_timeout_s
 
     def _open(self, url: URL, connections: int) -> Engine:
-        if not self._is_sqlite:
-            return create_engine(
-                url,
-                pool_size=connections,
-                max_overflow=2,
-                pool_pre_ping=True,
-                connect_args=connection_options(url),
-            )
+        sqlite_options = {"timeout": self._busy_timeout_s, "check_same_thread": False}
         engine = create_engine(
             url,
             pool_size=connections,
             max_overflow=2,
-            connect_args={"timeout": self._busy_timeout_s, "check_same_thread": False},
+            pool_pre_ping=not self._is_sqlite,
+            connect_args=sqlite_options if self._is_sqlite else connection_options(url),
         )
-        event.listen(engine, "connect", _prepare_sqlite)
+        if self._is_sqlite:
+            event.listen(engine, "connect", _prepare_sqlite)
         return engine
 
     def _begin_sqlite(self, connection: Connection, statement: str) -> None:

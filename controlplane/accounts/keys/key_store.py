@@ -120,10 +120,7 @@ def list_keys(session: Session) -> Sequence[ApiKey]:
     return session.scalars(select(ApiKey).order_by(ApiKey.created_at)).all()
 
 
-def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
-    """Revoke a key. Returns whether it exists. Revoking it again changes nothing."""
-    row = session.get(ApiKey, key_id)
-    if row is None:
-        return False
+def revoke_key(session: Session, key_id: UUID, now: datetime) -> None:
+    """Revoke a key. Revoking it again changes nothing."""
+    row = session.get_one(ApiKey, key_id)
     row.revoked_at = row.revoked_at or now
-    return True

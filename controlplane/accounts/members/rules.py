@@ -1,9 +1,7 @@
 """Permission to manage members and to read the audit log."""
 
-from http import HTTPStatus
-
 from controlplane.operation.context import RequestContext
-from controlplane.operation.errors import Refusal
+from controlplane.operation.errors import forbidden
 
 
 def require_owner(context: RequestContext) -> None:
@@ -14,6 +12,4 @@ def require_owner(context: RequestContext) -> None:
     """
     caller = context.caller
     if caller.kind != "session" or caller.role != "owner" or caller.locations:
-        raise Refusal(
-            HTTPStatus.FORBIDDEN, "owner_required", "requires an owner with access to all locations"
-        )
+        raise forbidden("owner_required", "requires an owner with access to all locations")

@@ -135,13 +135,9 @@ class Request(OAuth2Request):  # type: ignore[misc]
         self.resources = oauth_request.resources
 
     @property
-    def args(self) -> Mapping[str, str]:
+    def form(self) -> Mapping[str, str]:
         parameters: Mapping[str, str] = self.payload.data
         return parameters
-
-    @property
-    def form(self) -> Mapping[str, str]:
-        return self.args
 
 
 class Server(AuthorizationServer):  # type: ignore[misc]

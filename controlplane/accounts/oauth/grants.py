@@ -69,11 +69,7 @@ def find_and_lock_code(
     row = session.get(OAuthCode, code_hash)
     if row is not None:
         lock_user(session, row.user_id)
-        row = session.scalars(
-            select(OAuthCode)
-            .where(OAuthCode.code_hash == code_hash)
-            .execution_options(populate_existing=True)
-        ).first()
+        row = session.get(OAuthCode, code_hash, populate_existing=True)
     if row is None:
         query = select(OAuthGrant).where(OAuthGrant.code_hash == code_hash)
         grant = session.scalars(query).first()

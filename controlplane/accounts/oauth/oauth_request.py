@@ -7,11 +7,10 @@ This module does not import Authlib, so that a process loads Authlib only for ca
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
-from controlplane.operation.errors import Refusal, invalid_request
+from controlplane.operation.errors import invalid_request
 
 PARAMETERS_MAX: Final = 24
 QUERY_MAX_BYTES: Final = 4096
@@ -64,11 +63,7 @@ def read_parameters(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
     omitted (RFC 6749, 3.1). Raises a refusal if the text is not valid.
     """
     if len(text) > QUERY_MAX_BYTES:
-        raise Refusal(
-            HTTPStatus.BAD_REQUEST,
-            "invalid_request",
-            f"the parameters are longer than {QUERY_MAX_BYTES} bytes",
-        )
+        raise invalid_request(f"the parameters are longer than {QUERY_MAX_BYTES} bytes")
     try:
         pairs = parse_qsl(text, max_num_fields=PARAMETERS_MAX, errors="strict")
     except ValueError:

@@ -90,12 +90,10 @@ def change_policy(
         )
     if current.provider is None and body.requires_second_factor and not current.has_second_factor:
         raise conflict("second_factor_missing", "first set up your own second factor")
-    row = set_policy(
-        context.session,
-        context.organization_id,
-        accepts_passwords=body.accepts_passwords,
-        requires_second_factor=body.requires_second_factor,
-    )
+    row = policy_of(context.session, context.organization_id)
+    row.accepts_passwords = body.accepts_passwords
+    row.requires_second_factor = body.requires_second_factor
+    set_policy(context.session, row)
     subject = Subject("organization", context.organization_id)
     context.note(Event("sign_in_policy.change", subject, describe_policy(row)))
     return _policy_reply(row)

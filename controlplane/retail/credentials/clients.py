@@ -77,17 +77,11 @@ def list_keys(session: Session) -> Sequence[RetailKey]:
     return session.scalars(select(RetailKey).order_by(RetailKey.created_at)).all()
 
 
-def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
-    """Revoke a key. Return whether the key exists.
-
-    The tokens of the key become invalid at once.
-    """
-    row = session.get(RetailKey, key_id)
-    if row is None:
-        return False
+def revoke_key(session: Session, key_id: UUID, now: datetime) -> None:
+    """Revoke a key. The tokens of the key become invalid at once."""
+    row = session.get_one(RetailKey, key_id)
     row.revoked_at = row.revoked_at or now
     session.execute(delete(RefreshToken).where(RefreshToken.key_id == key_id))
-    return True
 
 
 def caller_of(session: Session, key_id: UUID, family: UUID) -> Caller | None:

@@ -171,9 +171,9 @@ async def _change_factor(page: Page, file: str, code: str, results: dict[str, An
 
 
 def _require_factor(session: Any, *, is_required: bool) -> None:
-    sign_in_policy.set_policy(
-        session, DEFAULT_ORGANIZATION, accepts_passwords=True, requires_second_factor=is_required
-    )
+    row = sign_in_policy.policy_of(session, DEFAULT_ORGANIZATION)
+    row.requires_second_factor = is_required
+    sign_in_policy.set_policy(session, row)
 
 
 def _current_code(secret: str) -> str:

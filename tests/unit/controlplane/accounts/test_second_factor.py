@@ -6,6 +6,7 @@ from typing import Any
 import pyotp
 import pytest
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from controlplane.accounts import sign_in_policy
 from controlplane.accounts.second_factor import codes, pending
@@ -29,11 +30,12 @@ def code_at(service: RunningService, secret: str, steps: int = 0) -> str:
 
 
 def set_second_factor_requirement(service: RunningService, *, is_required: bool = True) -> None:
-    service.database.write(
-        lambda session: sign_in_policy.set_policy(
-            session, "org-0001", accepts_passwords=True, requires_second_factor=is_required
-        )
-    )
+    def work(session: Session) -> None:
+        row = sign_in_policy.policy_of(session, "org-0001")
+        row.requires_second_factor = is_required
+        sign_in_policy.set_policy(session, row)
+
+    service.database.write(work)
 
 
 async def set_up(service: RunningService) -> tuple[str, list[str]]:
