@@ -68,12 +68,10 @@ def read_machine(_: Deadline, root: Path) -> Fields:
     board = read_line(root / "proc/device-tree/model")
     chassis = _CHASSIS.get(read_number(dmi / "chassis_type") or 0)
     reason = "the firmware does not report it"
-    return (
-        DMI.fact("hardware.maker", _dmi_value(dmi, "sys_vendor"), reason),
-        DMI.fact("hardware.model", _dmi_value(dmi, "product_name") or board, reason),
-        DMI.fact("hardware.formFactor", chassis, reason),
-        DMI.fact("hardware.firmware", _dmi_value(dmi, "bios_version"), reason),
-    )
+    yield DMI.fact("hardware.maker", _dmi_value(dmi, "sys_vendor"), reason)
+    yield DMI.fact("hardware.model", _dmi_value(dmi, "product_name") or board, reason)
+    yield DMI.fact("hardware.formFactor", chassis, reason)
+    yield DMI.fact("hardware.firmware", _dmi_value(dmi, "bios_version"), reason)
 
 
 @source(
@@ -88,12 +86,10 @@ def read_processor(_: Deadline, root: Path) -> Fields:
     model = parse_cpu_model(read_text(root / "proc/cpuinfo"))
     cores = psutil.cpu_count(logical=False)
     reason = "the kernel does not report which logical cores share a physical core"
-    return (
-        CPUINFO.fact("hardware.cpuModel", model, "the processor does not name itself"),
-        PSUTIL.fact("hardware.physicalCores", cores, reason),
-        PSUTIL.available("hardware.logicalCores", os.cpu_count() or 1),
-        memory_size_field(),
-    )
+    yield CPUINFO.fact("hardware.cpuModel", model, "the processor does not name itself")
+    yield PSUTIL.fact("hardware.physicalCores", cores, reason)
+    yield PSUTIL.available("hardware.logicalCores", os.cpu_count() or 1)
+    yield memory_size_field()
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
@@ -152,11 +148,9 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
     celsius, limit = (hottest.celsius, hottest.limit) if hottest else (None, None)
     no_hottest = "no temperature sensor is reliable" if sensors else no_sensor
     no_limit = "the hottest sensor reports no limit" if hottest else no_hottest
-    return (
-        HWMON.fact("hardware.temperatureCelsius", celsius, no_hottest, "not-applicable"),
-        HWMON.fact("hardware.temperatureLimitCelsius", limit, no_limit, "not-applicable"),
-        HWMON.fact("hardware.temperatures", texts or None, no_sensor, "not-applicable"),
-    )
+    yield HWMON.fact("hardware.temperatureCelsius", celsius, no_hottest, "not-applicable")
+    yield HWMON.fact("hardware.temperatureLimitCelsius", limit, no_limit, "not-applicable")
+    yield HWMON.fact("hardware.temperatures", texts or None, no_sensor, "not-applicable")
 
 
 def _is_reliable(sensor: _Sensor, sensors: Sequence[_Sensor]) -> bool:

@@ -81,13 +81,11 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
 
 def queue_fields(queue: Queue, waiting: int, stuck: int) -> Fields:
     prefix = f"printqueue.{queue.name}"
-    return (
-        ORIGIN.available(f"{prefix}.state", queue.state),
-        ORIGIN.fact(f"{prefix}.accepting", queue.accepting, "the spooler does not report it"),
-        ORIGIN.available(f"{prefix}.reasons", queue.reasons),
-        ORIGIN.available(f"{prefix}.waitingJobs", waiting),
-        ORIGIN.available(f"{prefix}.stuckJobs", stuck),
-    )
+    yield ORIGIN.available(f"{prefix}.state", queue.state)
+    yield ORIGIN.fact(f"{prefix}.accepting", queue.accepting, "the spooler does not report it")
+    yield ORIGIN.available(f"{prefix}.reasons", queue.reasons)
+    yield ORIGIN.available(f"{prefix}.waitingJobs", waiting)
+    yield ORIGIN.available(f"{prefix}.stuckJobs", stuck)
 
 
 def parse_queues(response: ipp.Response) -> tuple[Queue, ...]:

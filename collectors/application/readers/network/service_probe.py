@@ -18,7 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 import truststore
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Fields, Origin, Reading, source
+from collectors.application.source import FieldTuple, Origin, Reading, source
 from collectors.shared.addresses import is_loopback
 from collectors.shared.background import in_background
 from collectors.shared.text import clean_text
@@ -83,7 +83,7 @@ def read_service(deadline: Deadline, url: str, has_proxy: bool = False) -> Readi
         return Reading(_unreachable_fields(error))
 
 
-def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) -> Fields:
+def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) -> FieldTuple:
     addresses, resolve_ms = timed(lambda: resolve(host, port, deadline))
     connection, connect_ms = timed(lambda: _connect(addresses, deadline))
     with connection:
@@ -101,7 +101,7 @@ def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) ->
     )
 
 
-def _unreachable_fields(error: OSError) -> Fields:
+def _unreachable_fields(error: OSError) -> FieldTuple:
     reason = "the service was not reached"
     return (
         ORIGIN.available("network.service.reachable", False),
@@ -157,7 +157,7 @@ def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
 
 def _tls_fields(
     host: str, addresses: list[Address], connection: socket.socket, deadline: Deadline
-) -> Fields:
+) -> FieldTuple:
     """Do the TLS handshake and return its fields.
 
     If the certificate is not trusted, do a second handshake without verification, which reads the
