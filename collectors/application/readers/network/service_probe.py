@@ -39,7 +39,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 _ADDRESSES_MAX: Final = 4  # at most this many addresses of the service are tried
 
 T = TypeVar("T")
-Address = tuple[socket.AddressFamily, tuple[str, int]]
+Address = tuple[str, int]
 Handshake = tuple[str | bool, ...]
 """The values of the fields `TLS_KEYS`, in the same order."""
 
@@ -132,26 +132,17 @@ def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
         entries = lookup.result()
     except UnicodeError:
         raise OSError("the service's name is not a host name") from None
-    return [(entry[0], (str(entry[4][0]), port)) for entry in entries[:_ADDRESSES_MAX]]
+    return [(str(entry[4][0]), port) for entry in entries[:_ADDRESSES_MAX]]
 
 
 def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
     last_error: OSError = OSError("the name has no address")
-    for index, (family, address) in enumerate(addresses):
+    for index, address in enumerate(addresses):
         timeout_s = deadline.require_s() / (len(addresses) - index)
         try:
-            connection = socket.socket(family, socket.SOCK_STREAM)
-        except OSError as error:  # for example, IPv6 is disabled in the kernel
+            return socket.create_connection(address, timeout_s)
+        except OSError as error:  # also if IPv6 is disabled in the kernel
             last_error = error
-            continue
-        connection.settimeout(timeout_s)
-        try:
-            connection.connect(address)
-        except OSError as error:
-            connection.close()
-            last_error = error
-        else:
-            return connection
     raise last_error
 
 
