@@ -93,8 +93,7 @@ def read_disk_space(
     fields = [MOUNT_TABLE.available("disk.mounts", tuple(map(_name, first_mounts)))]
     for mount in first_mounts:
         fields += fields_of(mount, answers.get(mount.path, "the mount was not queried"))
-    limitations = left_out(len(all_mounts), MOUNTS_MAX, "mounts")
-    return Reading(tuple(fields), limitations=limitations)
+    return Reading(tuple(fields), limitations=left_out(len(all_mounts), MOUNTS_MAX, "mounts"))
 
 
 def fields_of(mount: Mount, answer: Space | Unreadable | str) -> Fields:

@@ -75,8 +75,7 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
         fields += queue_fields(
             queue, len(queue_jobs), sum(job.is_stuck(stopped_queues) for job in queue_jobs)
         )
-    limitations = left_out(len(queues), QUEUES_MAX, "print queues")
-    return Reading(tuple(fields), limitations=limitations)
+    return Reading(tuple(fields), limitations=left_out(len(queues), QUEUES_MAX, "print queues"))
 
 
 def queue_fields(queue: Queue, waiting: int, stuck: int) -> Fields:
