@@ -133,16 +133,12 @@ class Search:
         """Resolve the addresses of the devices, and then the network if it is necessary."""
         self.table = {e.address: e.mac_address for e in self.network.table() if e.mac_address}
         macs = {expectation.mac_address for expectation in self.expected}
-        known_addresses = {
-            expectation.address for expectation in self.expected if expectation.address
-        }
+        known_addresses = {e.address for e in self.expected if e.address}
         known_addresses |= {address for address, mac in self.table.items() if mac in macs}
         self.resolver.add(filter(self._may_resolve, sorted(known_addresses)), KNOWN_TRIES)
         while not is_over():
             self.resolver.step()
-            missing = [
-                expectation for expectation in self.expected if self._is_missing(expectation)
-            ]
+            missing = list(filter(self._is_missing, self.expected))
             if missing and not self.has_begun_sweep:
                 self.has_begun_sweep = True
                 addresses = tuple(filter(self._may_resolve, self._neighbourhood(missing)))
