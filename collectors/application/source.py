@@ -18,7 +18,10 @@ from collectors.shared.text import clean_text
 
 P = ParamSpec("P")
 
-Fields = tuple[Field, ...]
+Fields = Iterable[Field]
+"""Fields that are read only once: a source may return a tuple of them, or yield them."""
+
+FieldTuple = tuple[Field, ...]
 
 LIST_MAX = 256
 """Maximum number of items in a list. Further items are left out."""
@@ -64,7 +67,7 @@ class Origin:
             return self.absent(key, status, self.missing if reason is None else reason)
         return self.available(key, value)
 
-    def all_absent(self, keys: Iterable[str], status: FieldStatus, reason: str) -> Fields:
+    def all_absent(self, keys: Iterable[str], status: FieldStatus, reason: str) -> FieldTuple:
         return tuple(self.absent(key, status, reason) for key in keys)
 
 
@@ -93,7 +96,7 @@ class Reading:
     identities of other devices that answered at the address of a watched device.
     """
 
-    fields: Fields = ()
+    fields: FieldTuple = ()
     interfaces: tuple[InterfaceFields, ...] = ()
     peripherals: tuple[PeripheralFields, ...] = ()
     limitations: tuple[str, ...] = ()
@@ -106,7 +109,7 @@ class Reading:
 
 
 def as_reading(facts: Reading | Fields) -> Reading:
-    return facts if isinstance(facts, Reading) else Reading(facts)
+    return facts if isinstance(facts, Reading) else Reading(tuple(facts))
 
 
 NO_DETAILS: Final = "listed without details"
@@ -126,9 +129,9 @@ class Source(Generic[P]):
     Args:
         origin: The origin of the fields that are missing.
         keys: The keys that are in every snapshot, even if the source fails.
-        read: Returns fields, or a `Reading` if it also returns interfaces, peripherals or
-            limitations. It may return further keys. It may raise any exception: the exception
-            becomes the reason of the missing fields. The registry of a platform binds all
+        read: Yields or returns fields. It returns a `Reading` if it also returns interfaces,
+            peripherals or limitations. It may return further keys. It may raise any exception: the
+            exception becomes the reason of the missing fields. The registry of a platform binds all
             arguments except the deadline, and thereby creates a ``Source[[]]``.
         limit_s: The time limit for reading the source, in seconds.
         in_browser: Whether the fields belong to ``browser_fields`` of the report.

@@ -13,13 +13,12 @@ Usage: python packaging/arm64/roots.py bare|builder [--bind FROM:TO] [--bind-ro 
 """
 
 import argparse
-import contextlib
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,18 +52,16 @@ def register_qemu() -> None:
         (BINFMT / "register").write_text(RULE.read_text())
 
 
-@contextlib.contextmanager
-def new_directory(name: str, recipe: str) -> Iterator[Path | None]:
-    """Yield a new directory to fill, or None if one was already created from the same recipe."""
+def create(name: str, recipe: str, fill: Callable[[Path], None]) -> None:
+    """Create and fill a directory, unless one was already created from the same recipe."""
     directory, marker = CACHE / name, CACHE / f"{name}.recipe"
     if marker.exists() and marker.read_text() == recipe and directory.exists():
-        yield None
         return
     sys.stderr.write(f"Creating {directory} (once; some minutes) ...\n")
     marker.unlink(missing_ok=True)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    yield directory
+    fill(directory)
     marker.write_text(recipe)
 
 
@@ -73,18 +70,11 @@ def prepare(name: str) -> Path:
     register_qemu()
     CACHE.mkdir(parents=True, exist_ok=True)
     bare_recipe = f"{RELEASE} {' '.join(BARE_PACKAGES)}"
-    with new_directory("bare", bare_recipe) as directory:
-        if directory is not None:
-            _debootstrap(directory, BARE_PACKAGES)
+    create("bare", bare_recipe, _debootstrap)
     if name == "builder":
-        with new_directory("wheels", _requirements_digest()) as directory:
-            if directory is not None:
-                _download_wheels(directory)
+        create("wheels", _requirements_digest(), _download_wheels)
         recipe = f"{bare_recipe} {' '.join(BUILDER_PACKAGES)} {_requirements_digest()}"
-        with new_directory("builder", recipe) as directory:
-            if directory is not None:
-                _debootstrap(directory, (*BARE_PACKAGES, *BUILDER_PACKAGES))
-                _install_libraries(directory)
+        create("builder", recipe, _fill_builder)
     return CACHE / name
 
 
@@ -92,7 +82,12 @@ def _requirements_digest() -> str:
     return hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
 
 
-def _debootstrap(directory: Path, packages: tuple[str, ...]) -> None:
+def _fill_builder(directory: Path) -> None:
+    _debootstrap(directory, (*BARE_PACKAGES, *BUILDER_PACKAGES))
+    _install_libraries(directory)
+
+
+def _debootstrap(directory: Path, packages: tuple[str, ...] = BARE_PACKAGES) -> None:
     # debootstrap gets a mount namespace, so that its mounts disappear even if it is killed.
     options = ("--arch=arm64", "--foreign", "--variant=minbase", f"--include={','.join(packages)}")
     run("unshare", "--mount", "debootstrap", *options, RELEASE, directory, MIRROR)

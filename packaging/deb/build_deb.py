@@ -176,15 +176,14 @@ def set_modes(tree: Path) -> None:
         path.chmod(0o755 if is_executable else 0o644)
 
 
-def build(
-    program: Program, onedir: Path, manual: Path, output: Path, version: str, *, level: int
-) -> Path:
-    """Build the package, and return its path. ``level`` is the level of compression of xz(1)."""
+def build(options: argparse.Namespace) -> Path:
+    """Build the package, and return its path. The options are those of `read_options`."""
+    program = PROGRAMS[options.program]
     architecture = ARCHITECTURES[platform.machine()]
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory) / "tree"
         tree.mkdir()
-        lay_out(tree, onedir, manual, program)
+        lay_out(tree, options.onedir, options.manual, program)
         if program.name == "venue-agent":
             add_upgrades(tree)
         set_modes(tree)
@@ -192,7 +191,7 @@ def build(
             name=program.name,
             depends=DEPENDS,
             description=program.description,
-            version=version,
+            version=options.version,
             architecture=architecture,
             installed_kib=sum(math.ceil(file.stat().st_size / 1024) for file in _files(tree)),
             glibc=newest_glibc(tree),
@@ -207,12 +206,12 @@ def build(
         if program.conffiles:
             paths = (f"/etc/{program.name}/{name}\n" for name in program.conffiles)
             (tree / "DEBIAN/conffiles").write_text("".join(paths))
-        output.mkdir(parents=True, exist_ok=True)
-        package = output / f"{program.name}_{version}_{architecture}.deb"
+        options.output.mkdir(parents=True, exist_ok=True)
+        package = options.output / f"{program.name}_{options.version}_{architecture}.deb"
         subprocess.run(
             (
-                "dpkg-deb", "--root-owner-group", "-Zxz", f"-z{level}", "--build", str(tree),
-                str(package),
+                "dpkg-deb", "--root-owner-group", "-Zxz", f"-z{options.level}", "--build",
+                str(tree), str(package),
             ),
             check=True,
             stdout=subprocess.DEVNULL,
@@ -247,12 +246,7 @@ def read_options(description: str) -> argparse.Namespace:
 
 
 def main() -> int:
-    options = read_options("Build the Debian package.")
-    program = PROGRAMS[options.program]
-    package = build(
-        program, options.onedir, options.manual, options.output, options.version,
-        level=options.level,
-    )  # fmt: skip
+    package = build(read_options("Build the Debian package."))
     sys.stdout.write(f"{package}\n")
     return 0
 

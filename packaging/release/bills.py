@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import uuid
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -65,43 +66,38 @@ def differences_from_bill(package: Path) -> list[str]:
             if listed_images != _images(package.read_text()):
                 lines.append(f"{name}: lists different images")
         elif can_be_read(package.name):
-            lines += _differences(name, bill, contents(package))
+            lines += sorted(_differences(name, bill, contents(package)))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return [f"{name}: cannot be compared with {package.name}: {error!r}"]
     return lines
 
 
-def _differences(name: str, bill: Bill, files: Contents) -> list[str]:
+def _differences(name: str, bill: Bill, files: Contents) -> Iterator[str]:
     actual_digests = digests(files)
     components = bill["components"]
     listed_digests = {
         each["name"]: each["hashes"][0]["content"] for each in components if each["type"] == "file"
     }
-    lines = [
-        f"{name}: lists {path}, which the package lacks"
-        for path in listed_digests.keys() - actual_digests
-    ]
-    lines += [f"{name}: does not list {path}" for path in actual_digests.keys() - listed_digests]
-    lines += [
-        f"{name}: lists {path} with a different hash"
-        for path in listed_digests.keys() & actual_digests
-        if listed_digests[path] != actual_digests[path]
-    ]
+    for path in listed_digests.keys() - actual_digests:
+        yield f"{name}: lists {path}, which the package lacks"
+    for path in actual_digests.keys() - listed_digests:
+        yield f"{name}: does not list {path}"
+    for path in listed_digests.keys() & actual_digests:
+        if listed_digests[path] != actual_digests[path]:
+            yield f"{name}: lists {path} with a different hash"
     digests_in_package = set(actual_digests.values())
     libraries = [each for each in components if each["type"] != "file"]
-    lines += [
-        f"{name}: lists {each['name']}, which the package lacks or has with different content"
-        for each in libraries
-        if "hashes" in each and each["hashes"][0]["content"] not in digests_in_package
-    ]
-    lines += _module_differences(name, [bill["metadata"]["component"], *libraries], files)
+    for each in libraries:
+        if "hashes" in each and each["hashes"][0]["content"] not in digests_in_package:
+            library = each["name"]
+            yield f"{name}: lists {library}, which the package lacks or has with different content"
+    yield from _module_differences(name, [bill["metadata"]["component"], *libraries], files)
     required_refs = {each["bom-ref"] for each in _requirements(files)}
     if not required_refs <= {each["bom-ref"] for each in libraries}:
-        lines.append(f"{name}: does not list every library that the package requires")
-    return sorted(lines)
+        yield f"{name}: does not list every library that the package requires"
 
 
-def _module_differences(name: str, components: list[Bill], files: Contents) -> list[str]:
+def _module_differences(name: str, components: list[Bill], files: Contents) -> Iterator[str]:
     """Compare the modules in the program with the components that list them as evidence."""
     listed_modules = {
         occurrence["location"]
@@ -112,13 +108,10 @@ def _module_differences(name: str, components: list[Bill], files: Contents) -> l
     modules = {
         module for path in programs if path in files for module in top_level_modules(files[path])
     }
-    return [
-        *(f"{name}: no component has the module {module}" for module in modules - listed_modules),
-        *(
-            f"{name}: lists the module {module}, which the package lacks"
-            for module in listed_modules - modules
-        ),
-    ]
+    for module in modules - listed_modules:
+        yield f"{name}: no component has the module {module}"
+    for module in listed_modules - modules:
+        yield f"{name}: lists the module {module}, which the package lacks"
 
 
 def new_bill(reference: str, name: str, version: str, epoch: int) -> Bill:

@@ -8,6 +8,7 @@ Usage: python packaging/rpm/build_rpm.py --onedir DIR --manual DIR --output DIR 
        [--program venue-agent|venue-control] [--level 0-9]
 """
 
+import argparse
 import os
 import platform
 import re
@@ -173,10 +174,9 @@ def compile_policy(directory: Path) -> Path:
     return package
 
 
-def build(
-    program: Program, onedir: Path, manual: Path, output: Path, version: str, *, level: int
-) -> list[Path]:
-    """Build the packages, and return their paths. ``level`` is the compression level of xz(1)."""
+def build(options: argparse.Namespace) -> list[Path]:
+    """Build the packages, and return their paths. The options are those of `read_options`."""
+    program = PROGRAMS[options.program]
     architecture = platform.machine()
     if architecture not in ARCHITECTURES:
         raise SystemExit(f"RPM packages for {architecture} are not supported.")
@@ -184,10 +184,9 @@ def build(
         directory = Path(name)
         tree = directory / "tree"
         tree.mkdir()
-        lay_out_rpm(tree, onedir, manual, program)
-        has_policy = program.name == "venue-agent"
+        lay_out_rpm(tree, options.onedir, options.manual, program)
         policy = recommends = ""
-        if has_policy:
+        if program.name == "venue-agent":
             target = tree / f"usr/share/selinux/packages/{POLICY}.pp"
             target.parent.mkdir(parents=True)
             shutil.copyfile(compile_policy(directory), target)
@@ -204,7 +203,7 @@ def build(
         spec.write_text(
             SPEC.format(
                 name=program.name,
-                version=rpm_version(version),
+                version=rpm_version(options.version),
                 summary=first.removeprefix("Description: "),
                 description="\n".join(line.strip() for line in rest),
                 glibc=newest_glibc(tree),
@@ -215,12 +214,13 @@ def build(
                 files="\n".join(file_list(tree, program)),
             )
         )
-        macros = {**MACROS, "_topdir": directory / "rpmbuild", "_binary_payload": f"w{level}.xzdio"}
+        payload = f"w{options.level}.xzdio"
+        macros = {**MACROS, "_topdir": directory / "rpmbuild", "_binary_payload": payload}
         defines = [word for name, value in macros.items() for word in ("-D", f"{name} {value}")]
         _run("rpmbuild", "-bb", "--quiet", "--target", architecture, *defines, spec)
-        output.mkdir(parents=True, exist_ok=True)
+        options.output.mkdir(parents=True, exist_ok=True)
         rpms = sorted((directory / "rpmbuild/RPMS").rglob("*.rpm"))
-        return [Path(shutil.copy(package, output)) for package in rpms]
+        return [Path(shutil.copy(package, options.output)) for package in rpms]
 
 
 def _run(*command: str | Path) -> None:
@@ -238,11 +238,7 @@ def _run(*command: str | Path) -> None:
 
 
 def main() -> int:
-    options = read_options("Build the RPM package.")
-    packages = build(
-        PROGRAMS[options.program], options.onedir, options.manual, options.output,
-        options.version, level=options.level,
-    )  # fmt: skip
+    packages = build(read_options("Build the RPM package."))
     sys.stdout.write("".join(f"{package}\n" for package in packages))
     return 0
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from collectors.application.foreign_json import load_object
 from collectors.application.kiosk.expression import BROWSER, STATE, Value
-from collectors.application.source import Fields, Origin, Reading
+from collectors.application.source import FieldTuple, Origin, Reading
 from collectors.contract import Field, FieldStatus
 from collectors.shared.text import clean_text
 
@@ -45,7 +45,7 @@ PAGE_KEYS: Final = tuple(_ORIGINS)
 _PERMISSIONS: Final = tuple(key for key in PAGE_KEYS if key.endswith("Permission"))
 
 
-def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:
+def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> FieldTuple:
     """Return a field for each of ``values``.
 
     Args:
@@ -136,7 +136,7 @@ def _flag(key: str, value: bool) -> Field:
     return _ORIGINS[key].available(key, value)
 
 
-def _with_missing(fields: Fields, status: FieldStatus, reason: str) -> Reading:
+def _with_missing(fields: FieldTuple, status: FieldStatus, reason: str) -> Reading:
     """Return ``fields``, and an absent field for each of `PAGE_KEYS` that they do not have."""
     keys = {field.key for field in fields}
     missing = ((key, origin) for key, origin in _ORIGINS.items() if key not in keys)

@@ -40,13 +40,11 @@ def read_bluetooth(
 
 def parse_bluez(objects: Objects) -> tuple[BluetoothDevice, ...]:
     """Return the paired devices. BlueZ also lists unpaired devices that are in range."""
-    devices = []
-    for interfaces in objects.values():
-        device = interfaces.get("org.bluez.Device1")
-        if device is None or device.get("Paired") is not True:
-            continue
-        devices.append(_device(device, interfaces.get("org.bluez.Battery1", {})))
-    return tuple(devices)
+    return tuple(
+        _device(device, interfaces.get("org.bluez.Battery1", {}))
+        for interfaces in objects.values()
+        if (device := interfaces.get("org.bluez.Device1", {})).get("Paired") is True
+    )
 
 
 def _device(device: Mapping[str, Any], battery: Mapping[str, Any]) -> BluetoothDevice:

@@ -41,13 +41,11 @@ def _screen(prefix: str, path: Path) -> Fields:
         screen = None
     not_reported = "the screen does not report it"
     power = read_line(path / "dpms")
-    return (
-        ORIGIN.fact(f"{prefix}.preferredMode", _first_mode(path), "the driver lists no mode"),
-        ORIGIN.fact(f"{prefix}.enabled", _enabled(path), "the driver does not report it"),
-        ORIGIN.fact(f"{prefix}.power", power, "the driver does not report it"),
-        ORIGIN.fact(f"{prefix}.maker", screen.maker if screen else None, not_reported),
-        ORIGIN.fact(f"{prefix}.model", screen.name if screen else None, not_reported),
-    )
+    yield ORIGIN.fact(f"{prefix}.preferredMode", _first_mode(path), "the driver lists no mode")
+    yield ORIGIN.fact(f"{prefix}.enabled", _enabled(path), "the driver does not report it")
+    yield ORIGIN.fact(f"{prefix}.power", power, "the driver does not report it")
+    yield ORIGIN.fact(f"{prefix}.maker", screen.maker if screen else None, not_reported)
+    yield ORIGIN.fact(f"{prefix}.model", screen.name if screen else None, not_reported)
 
 
 def _first_mode(path: Path) -> str | None:

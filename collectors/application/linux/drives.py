@@ -14,6 +14,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.linux import smart
 from collectors.application.source import (
     NO_DETAILS,
+    Fields,
     Origin,
     Reading,
     Unreadable,
@@ -89,20 +90,18 @@ def parse_udisks(objects: Objects) -> Health:
     return verdicts
 
 
-def drive_fields(entry: Path) -> list[Field]:
-    """Return the fields of a drive in sysfs."""
+def drive_fields(entry: Path) -> Fields:
+    """Yield the fields of a drive in sysfs."""
     prefix = f"disk.drive.{entry.name}"
     sectors = read_number(entry / "size")
     rotation = read_number(entry / "queue/rotational")
     rotates = None if rotation is None else rotation == 1
     model = read_line(entry / "device/model") or read_line(entry / "device/name")
     not_reported = "the drive does not report it"
-    return [
-        ORIGIN.fact(f"{prefix}.model", model, not_reported),
-        ORIGIN.fact(f"{prefix}.sizeBytes", sectors and sectors * _SECTOR_BYTES, not_reported),
-        ORIGIN.fact(f"{prefix}.rotational", rotates, not_reported),
-        _wear(f"{prefix}.lifeUsedFraction", entry),
-    ]
+    yield ORIGIN.fact(f"{prefix}.model", model, not_reported)
+    yield ORIGIN.fact(f"{prefix}.sizeBytes", sectors and sectors * _SECTOR_BYTES, not_reported)
+    yield ORIGIN.fact(f"{prefix}.rotational", rotates, not_reported)
+    yield _wear(f"{prefix}.lifeUsedFraction", entry)
 
 
 def parse_life_time(text: str) -> float | None:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -68,12 +68,10 @@ def read_machine(_: Deadline, root: Path) -> Fields:
     board = read_line(root / "proc/device-tree/model")
     chassis = _CHASSIS.get(read_number(dmi / "chassis_type") or 0)
     reason = "the firmware does not report it"
-    return (
-        DMI.fact("hardware.maker", _dmi_value(dmi, "sys_vendor"), reason),
-        DMI.fact("hardware.model", _dmi_value(dmi, "product_name") or board, reason),
-        DMI.fact("hardware.formFactor", chassis, reason),
-        DMI.fact("hardware.firmware", _dmi_value(dmi, "bios_version"), reason),
-    )
+    yield DMI.fact("hardware.maker", _dmi_value(dmi, "sys_vendor"), reason)
+    yield DMI.fact("hardware.model", _dmi_value(dmi, "product_name") or board, reason)
+    yield DMI.fact("hardware.formFactor", chassis, reason)
+    yield DMI.fact("hardware.firmware", _dmi_value(dmi, "bios_version"), reason)
 
 
 @source(
@@ -88,12 +86,10 @@ def read_processor(_: Deadline, root: Path) -> Fields:
     model = parse_cpu_model(read_text(root / "proc/cpuinfo"))
     cores = psutil.cpu_count(logical=False)
     reason = "the kernel does not report which logical cores share a physical core"
-    return (
-        CPUINFO.fact("hardware.cpuModel", model, "the processor does not name itself"),
-        PSUTIL.fact("hardware.physicalCores", cores, reason),
-        PSUTIL.available("hardware.logicalCores", os.cpu_count() or 1),
-        memory_size_field(),
-    )
+    yield CPUINFO.fact("hardware.cpuModel", model, "the processor does not name itself")
+    yield PSUTIL.fact("hardware.physicalCores", cores, reason)
+    yield PSUTIL.available("hardware.logicalCores", os.cpu_count() or 1)
+    yield memory_size_field()
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
@@ -142,7 +138,7 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
 
     The hottest sensor is the one that is closest to its limit.
     """
-    chips = _hwmon(root)
+    chips = tuple(_hwmon(root))
     hwmon_chips = {sensor.name.partition(" ")[0] for sensor in chips}
     sensors = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
     reliable = (sensor for sensor in sensors if _is_reliable(sensor, sensors))
@@ -152,11 +148,9 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
     celsius, limit = (hottest.celsius, hottest.limit) if hottest else (None, None)
     no_hottest = "no temperature sensor is reliable" if sensors else no_sensor
     no_limit = "the hottest sensor reports no limit" if hottest else no_hottest
-    return (
-        HWMON.fact("hardware.temperatureCelsius", celsius, no_hottest, "not-applicable"),
-        HWMON.fact("hardware.temperatureLimitCelsius", limit, no_limit, "not-applicable"),
-        HWMON.fact("hardware.temperatures", texts or None, no_sensor, "not-applicable"),
-    )
+    yield HWMON.fact("hardware.temperatureCelsius", celsius, no_hottest, "not-applicable")
+    yield HWMON.fact("hardware.temperatureLimitCelsius", limit, no_limit, "not-applicable")
+    yield HWMON.fact("hardware.temperatures", texts or None, no_sensor, "not-applicable")
 
 
 def _is_reliable(sensor: _Sensor, sensors: Sequence[_Sensor]) -> bool:
@@ -172,40 +166,37 @@ def _is_reliable(sensor: _Sensor, sensors: Sequence[_Sensor]) -> bool:
     return not _BOARD_CHIPS.fullmatch(chip)
 
 
-def _hwmon(root: Path) -> list[_Sensor]:
-    sensors = []
+def _hwmon(root: Path) -> Iterator[_Sensor]:
     for chip in children(root / "sys/class/hwmon"):
         for file in sorted(chip.glob("temp*_input"))[:_SENSORS_MAX]:
             label = read_line(file.with_name(file.name.replace("_input", "_label")))
             name = " ".join(filter(None, (read_line(chip / "name"), label)))
             limit = read_number(file.with_name(file.name.replace("_input", "_crit")))
-            sensors += _plausible_sensor(name or chip.name, read_number(file), limit)
-    return sensors
+            yield from _plausible_sensor(name or chip.name, read_number(file), limit)
 
 
-def _thermal_zones(root: Path, hwmon_chips: Collection[str]) -> list[_Sensor]:
-    sensors = []
+def _thermal_zones(root: Path, hwmon_chips: Collection[str]) -> Iterator[_Sensor]:
     for zone in children(root / "sys/class/thermal"):
         name = read_line(zone / "type") or zone.name
         # The name under which the kernel lists the zone in hwmon (thermal_hwmon.c).
         chip = _ZONE_CHIPS.get(name) or name.replace("-", "_")
         if zone.name.startswith("thermal_zone") and chip not in hwmon_chips:
-            sensors += _plausible_sensor(name, read_number(zone / "temp"))
-    return sensors
+            yield from _plausible_sensor(name, read_number(zone / "temp"))
 
 
 def _plausible_sensor(
     name: str, millicelsius: int | None, limit_millicelsius: int | None = None
-) -> list[_Sensor]:
-    """Return a list with the sensor, or an empty list if its temperature is not plausible."""
+) -> Iterator[_Sensor]:
+    """Yield the sensor if its temperature is plausible."""
     if millicelsius is None:
-        return []
+        return
     celsius = round(millicelsius / 1000, 1)
     limit = None if limit_millicelsius is None else limit_millicelsius / 1000
     if limit is not None and not _PLAUSIBLE_LIMITS[0] <= limit <= _PLAUSIBLE_LIMITS[1]:
         limit = None
     low, high = _PLAUSIBLE_CELSIUS
-    return [_Sensor(name, celsius, limit)] if low < celsius < high else []
+    if low < celsius < high:
+        yield _Sensor(name, celsius, limit)
 
 
 def _dmi_value(dmi: Path, name: str) -> str | None:

@@ -50,32 +50,26 @@ def read_system(_: Deadline, root: Path) -> Fields:
     build = build or _debian_release(root)
     no_version = "a rolling distribution has no version"
     no_build = "this distribution has no build numbers"
-    return (
-        OS_RELEASE.fact("os.name", release.get("NAME"), "the system does not name itself"),
-        OS_RELEASE.fact("os.version", version, no_version, "not-applicable"),
-        OS_RELEASE.fact("os.build", build, no_build, "not-applicable"),
-        *kernel_fields(),
-    )
+    yield OS_RELEASE.fact("os.name", release.get("NAME"), "the system does not name itself")
+    yield OS_RELEASE.fact("os.version", version, no_version, "not-applicable")
+    yield OS_RELEASE.fact("os.build", build, no_build, "not-applicable")
+    yield from kernel_fields()
 
 
 def kernel_fields() -> Fields:
     uname = Origin("uname")
-    return (
-        uname.available("os.kernel", f"{platform.system()} {platform.release()}"),
-        uname.available("os.architecture", platform.machine()),
-    )
+    yield uname.available("os.kernel", f"{platform.system()} {platform.release()}")
+    yield uname.available("os.architecture", platform.machine())
 
 
 @source("boot", KERNEL, "os.bootTime", "os.uptimeSeconds", "os.lastBootReason", "os.pendingReboot")
 def read_boot(_: Deadline, root: Path) -> Fields:
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
     booted_at = datetime.fromtimestamp(time.time() - uptime, UTC).isoformat(timespec="seconds")
-    return (
-        BOOT_CLOCK.available("os.bootTime", booted_at),
-        BOOT_CLOCK.available("os.uptimeSeconds", int(uptime)),
-        boot_reason(root),
-        pending_reboot(root),
-    )
+    yield BOOT_CLOCK.available("os.bootTime", booted_at)
+    yield BOOT_CLOCK.available("os.uptimeSeconds", int(uptime))
+    yield boot_reason(root)
+    yield pending_reboot(root)
 
 
 def boot_reason(root: Path) -> Field:
@@ -111,10 +105,8 @@ def pending_reboot(root: Path) -> Field:
 
 @source("regional settings", Origin("/etc"), "os.timeZone", "os.locale")
 def read_regional_settings(_: Deadline, root: Path) -> Fields:
-    return (
-        Origin("/etc/localtime").fact("os.timeZone", time_zone(root), "no time zone is set"),
-        Origin("locale.conf").fact("os.locale", locale_name(root), "no locale is set"),
-    )
+    yield Origin("/etc/localtime").fact("os.timeZone", time_zone(root), "no time zone is set")
+    yield Origin("locale.conf").fact("os.locale", locale_name(root), "no locale is set")
 
 
 def time_zone(root: Path) -> str | None:

@@ -9,7 +9,6 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.source import Fields, Origin, source
-from collectors.contract import Field
 from collectors.shared.sysfs import text_or_empty
 
 _FILES: Final = {
@@ -28,10 +27,7 @@ def parse_pressure(text: str) -> float | None:
 
 @source("pressure", Origin("/proc/pressure"), *_FILES)
 def read_pressure(_: Deadline, root: Path) -> Fields:
-    return tuple(_stalled(key, root / "proc/pressure" / name) for key, name in _FILES.items())
-
-
-def _stalled(key: str, path: Path) -> Field:
-    share = parse_pressure(text_or_empty(path))
-    origin = Origin(f"/proc/pressure/{path.name}")
-    return origin.fact(key, share, "this kernel does not measure how long tasks wait")
+    for key, name in _FILES.items():
+        share = parse_pressure(text_or_empty(root / "proc/pressure" / name))
+        origin = Origin(f"/proc/pressure/{name}")
+        yield origin.fact(key, share, "this kernel does not measure how long tasks wait")

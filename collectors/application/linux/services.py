@@ -20,7 +20,6 @@ from collectors.application.system_bus import (
     unit_object,
     unit_states,
 )
-from collectors.contract import Field
 from collectors.shared.sysfs import read_text
 
 ORIGIN: Final = Origin("systemd")
@@ -69,17 +68,15 @@ def read_services(
 ) -> Fields:
     unit_names = [name for _, names in ROLES.values() for name in names]
     installed_units = read_states(unit_names, deadline)
-    fields: list[Field] = []
     for role, (title, candidates) in ROLES.items():
         name = choose_unit(candidates, installed_units)
         keys = service_keys((role,))
         if name is None:
             reason = f"no {title} is installed"
-            fields += ORIGIN.all_absent(keys, "not-applicable", reason)
+            yield from ORIGIN.all_absent(keys, "not-applicable", reason)
         else:
             properties = read_properties(name, deadline)
-            fields += unit_fields(keys, name, installed_units[name], properties)
-    return tuple(fields)
+            yield from unit_fields(keys, name, installed_units[name], properties)
 
 
 def choose_unit(candidates: Sequence[str], installed_units: Mapping[str, UnitState]) -> str | None:
@@ -95,14 +92,14 @@ def unit_fields(
     name_key, state_key, start_key, since_key, restarts_key = keys
     restarts, started_at = properties.get("NRestarts"), properties.get("ActiveEnterTimestamp")
     since, not_started = format_timestamp(started_at), "it has not run since the machine started"
-    return (
-        ORIGIN.available(name_key, name.removesuffix(".service")),
-        ORIGIN.available(state_key, f"{state.active} ({state.sub})"),
-        ORIGIN.fact(start_key, _text(properties, "UnitFileState"), "systemd does not report it"),
-        ORIGIN.fact(since_key, since, not_started, "not-applicable"),
+    yield ORIGIN.available(name_key, name.removesuffix(".service"))
+    yield ORIGIN.available(state_key, f"{state.active} ({state.sub})")
+    yield ORIGIN.fact(start_key, _text(properties, "UnitFileState"), "systemd does not report it")
+    yield ORIGIN.fact(since_key, since, not_started, "not-applicable")
+    yield (
         ORIGIN.available(restarts_key, restarts)
         if isinstance(restarts, int)
-        else ORIGIN.not_applicable(restarts_key, "systemd counts no restarts of this unit"),
+        else ORIGIN.not_applicable(restarts_key, "systemd counts no restarts of this unit")
     )
 
 

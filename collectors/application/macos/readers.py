@@ -54,24 +54,20 @@ _USB_HOST_SINCE: Final = 26
 @source("system", SW_VERS, *operating_system.read_system.keys)
 def read_system(deadline: Deadline) -> Fields:
     names = commands.parse_sw_vers(commands.run_program("sw_vers", deadline=deadline))
-    return (
-        SW_VERS.fact("os.name", names.get("ProductName")),
-        SW_VERS.fact("os.version", names.get("ProductVersion")),
-        SW_VERS.fact("os.build", names.get("BuildVersion")),
-        *operating_system.kernel_fields(),
-    )
+    yield SW_VERS.fact("os.name", names.get("ProductName"))
+    yield SW_VERS.fact("os.version", names.get("ProductVersion"))
+    yield SW_VERS.fact("os.build", names.get("BuildVersion"))
+    yield from operating_system.kernel_fields()
 
 
 @source("boot", BOOT_TIME, *operating_system.read_boot.keys)
 def read_boot(_: Deadline) -> Fields:
     booted_s = psutil.boot_time()
     timestamp = datetime.fromtimestamp(booted_s, UTC).isoformat(timespec="seconds")
-    return (
-        BOOT_TIME.available("os.bootTime", timestamp),
-        BOOT_TIME.available("os.uptimeSeconds", max(0, int(time.time() - booted_s))),
-        Origin("macOS").unsupported("os.lastBootReason", _NOT_REPORTED),
-        Origin("macOS").unsupported("os.pendingReboot", _NOT_REPORTED),
-    )
+    yield BOOT_TIME.available("os.bootTime", timestamp)
+    yield BOOT_TIME.available("os.uptimeSeconds", max(0, int(time.time() - booted_s)))
+    yield Origin("macOS").unsupported("os.lastBootReason", _NOT_REPORTED)
+    yield Origin("macOS").unsupported("os.pendingReboot", _NOT_REPORTED)
 
 
 @source("regional settings", Origin("/etc"), *operating_system.read_regional_settings.keys)
@@ -81,10 +77,8 @@ def read_regional_settings(_: Deadline, root: Path = Path("/")) -> Fields:
     The environment variables are not read, because those of a service may have another locale.
     """
     zone = operating_system.time_zone(root)
-    return (
-        Origin("/etc/localtime").fact("os.timeZone", zone, "no time zone is set"),
-        Origin("AppleLocale").fact("os.locale", _locale(root / _PREFERENCES), _NOT_REPORTED),
-    )
+    yield Origin("/etc/localtime").fact("os.timeZone", zone, "no time zone is set")
+    yield Origin("AppleLocale").fact("os.locale", _locale(root / _PREFERENCES), _NOT_REPORTED)
 
 
 def _locale(preferences: Path) -> str | None:
@@ -111,32 +105,25 @@ def read_clock(deadline: Deadline) -> Reading:
 def read_hardware(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     entry = profiler.parse_hardware(profile("SPHardwareDataType", deadline))
     form = profiler.form_factor(text(entry, "machine_name") or "")
-    return (
-        SYSTEM_PROFILER.available("hardware.maker", "Apple"),
-        _entry_fact("hardware.model", entry, "machine_model"),
-        SYSTEM_PROFILER.fact("hardware.formFactor", form),
-        _entry_fact("hardware.firmware", entry, "boot_rom_version"),
-        _entry_fact("hardware.cpuModel", entry, "chip_type", "cpu_type"),
-        PSUTIL.fact("hardware.physicalCores", psutil.cpu_count(logical=False), _NOT_REPORTED),
-        PSUTIL.available("hardware.logicalCores", os.cpu_count() or 1),
-        memory_size_field(),
-    )
+    yield SYSTEM_PROFILER.available("hardware.maker", "Apple")
+    yield _entry_fact("hardware.model", entry, "machine_model")
+    yield SYSTEM_PROFILER.fact("hardware.formFactor", form)
+    yield _entry_fact("hardware.firmware", entry, "boot_rom_version")
+    yield _entry_fact("hardware.cpuModel", entry, "chip_type", "cpu_type")
+    yield PSUTIL.fact("hardware.physicalCores", psutil.cpu_count(logical=False), _NOT_REPORTED)
+    yield PSUTIL.available("hardware.logicalCores", os.cpu_count() or 1)
+    yield memory_size_field()
 
 
 @source("displays", SYSTEM_PROFILER, *displays.read_displays.keys, limit_s=PROFILE_S)
 def read_displays(deadline: Deadline, profile: ReadProfile = profiler.read_profile) -> Fields:
     screens = profiler.parse_displays(profile("SPDisplaysDataType", deadline))
-    fields = [
-        SYSTEM_PROFILER.available("display.count", len(screens)),
-        SYSTEM_PROFILER.available("display.connectors", tuple(name for name, _ in screens)),
-    ]
+    yield SYSTEM_PROFILER.available("display.count", len(screens))
+    yield SYSTEM_PROFILER.available("display.connectors", tuple(name for name, _ in screens))
     for index, (name, resolution) in enumerate(screens):
         prefix = f"display.{index}"
-        fields += [
-            SYSTEM_PROFILER.fact(f"{prefix}.preferredMode", resolution),
-            SYSTEM_PROFILER.fact(f"{prefix}.model", name),
-        ]
-    return tuple(fields)
+        yield SYSTEM_PROFILER.fact(f"{prefix}.preferredMode", resolution)
+        yield SYSTEM_PROFILER.fact(f"{prefix}.model", name)
 
 
 @source("drives", SYSTEM_PROFILER, "disk.drives", limit_s=PROFILE_S)
@@ -145,15 +132,12 @@ def read_drives(deadline: Deadline, profile: ReadProfile = profiler.read_profile
     drives = [
         drive for kind in kinds for drive in profiler.parse_drives(profile(kind, deadline), kind)
     ]
-    fields = [SYSTEM_PROFILER.available("disk.drives", tuple(str(d["bsd_name"]) for d in drives))]
+    yield SYSTEM_PROFILER.available("disk.drives", tuple(str(d["bsd_name"]) for d in drives))
     for drive in drives:
         prefix = f"disk.drive.{drive['bsd_name']}"
-        fields += [
-            SYSTEM_PROFILER.fact(f"{prefix}.model", text(drive, "device_model")),
-            SYSTEM_PROFILER.fact(f"{prefix}.sizeBytes", number(drive, "size_in_bytes")),
-            SYSTEM_PROFILER.fact(f"{prefix}.health", _health(drive)),
-        ]
-    return tuple(fields)
+        yield SYSTEM_PROFILER.fact(f"{prefix}.model", text(drive, "device_model"))
+        yield SYSTEM_PROFILER.fact(f"{prefix}.sizeBytes", number(drive, "size_in_bytes"))
+        yield SYSTEM_PROFILER.fact(f"{prefix}.health", _health(drive))
 
 
 @source("interfaces", PSUTIL, *interfaces.read_interfaces.keys, limit_s=PROFILE_S)
@@ -192,32 +176,27 @@ def name_servers(deadline: Deadline) -> tuple[str, ...]:
 
 
 @source("services", LAUNCHD, *service_keys(JOBS))
-def read_services(deadline: Deadline) -> Reading:
-    return service_reading(
-        commands.parse_launchctl(commands.run_program("launchctl", "list", deadline=deadline))
-    )
+def read_services(deadline: Deadline) -> Fields:
+    output = commands.run_program("launchctl", "list", deadline=deadline)
+    return service_fields(commands.parse_launchctl(output))
 
 
-def service_reading(jobs: dict[str, bool]) -> Reading:
-    """Return the fields of the services. ``jobs`` maps each job of launchd to whether it runs.
+def service_fields(jobs: dict[str, bool]) -> Fields:
+    """Yield the fields of the services. ``jobs`` maps each job of launchd to whether it runs.
 
     A job that does not run gets the state "waiting". This is normal: for example, launchd starts
     cupsd on demand.
     """
-    fields: list[Field] = []
     for role, label in JOBS.items():
         keys = service_keys((role,))
         if label not in jobs:
             reason = "launchd does not show it to this account"
-            fields += LAUNCHD.all_absent(keys, "unsupported", reason)
+            yield from LAUNCHD.all_absent(keys, "unsupported", reason)
             continue
         name, state, *other_keys = keys
-        fields += [
-            LAUNCHD.available(name, label),
-            LAUNCHD.available(state, "running" if jobs[label] else "waiting"),
-            *LAUNCHD.all_absent(other_keys, "unsupported", _NOT_REPORTED),
-        ]
-    return Reading(tuple(fields))
+        yield LAUNCHD.available(name, label)
+        yield LAUNCHD.available(state, "running" if jobs[label] else "waiting")
+        yield from LAUNCHD.all_absent(other_keys, "unsupported", _NOT_REPORTED)
 
 
 @source("usb", SYSTEM_PROFILER, *USB_KEYS, limit_s=PROFILE_S)

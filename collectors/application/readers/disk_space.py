@@ -93,27 +93,25 @@ def read_disk_space(
     fields = [MOUNT_TABLE.available("disk.mounts", tuple(map(_name, first_mounts)))]
     for mount in first_mounts:
         fields += fields_of(mount, answers.get(mount.path, "the mount was not queried"))
-    limitations = left_out(len(all_mounts), MOUNTS_MAX, "mounts")
-    return Reading(tuple(fields), limitations=limitations)
+    return Reading(tuple(fields), limitations=left_out(len(all_mounts), MOUNTS_MAX, "mounts"))
 
 
 def fields_of(mount: Mount, answer: Space | Unreadable | str) -> Fields:
-    """Return the fields of a mount. ``answer`` is its space, or the reason why it is unknown."""
+    """Yield the fields of a mount. ``answer`` is its space, or the reason why it is unknown."""
     prefix = f"disk.{_name(mount)}"
-    fields: Fields = (
-        MOUNT_TABLE.available(f"{prefix}.fileSystem", mount.file_system),
-        MOUNT_TABLE.available(f"{prefix}.readOnly", mount.read_only),
-    )
+    yield MOUNT_TABLE.available(f"{prefix}.fileSystem", mount.file_system)
+    yield MOUNT_TABLE.available(f"{prefix}.readOnly", mount.read_only)
     if mount.errors is not None:
-        fields = (*fields, Origin("sysfs").available(f"{prefix}.errors", mount.errors))
+        yield Origin("sysfs").available(f"{prefix}.errors", mount.errors)
     keys = (f"{prefix}.sizeBytes", f"{prefix}.freeBytes", f"{prefix}.usedFraction")
     if isinstance(answer, str):
-        return (*fields, *(ORIGIN.absent(key, "collection-failed", answer) for key in keys))
-    if isinstance(answer, Unreadable):
-        return (*fields, *(ORIGIN.absent(key, answer.status, answer.reason) for key in keys))
-    used_share = 1 - answer.free_bytes / answer.size_bytes if answer.size_bytes else 0.0
-    values = (answer.size_bytes, answer.free_bytes, round(min(1.0, max(0.0, used_share)), 4))
-    return (*fields, *map(ORIGIN.available, keys, values))
+        yield from ORIGIN.all_absent(keys, "collection-failed", answer)
+    elif isinstance(answer, Unreadable):
+        yield from ORIGIN.all_absent(keys, answer.status, answer.reason)
+    else:
+        used_share = 1 - answer.free_bytes / answer.size_bytes if answer.size_bytes else 0.0
+        values = (answer.size_bytes, answer.free_bytes, round(min(1.0, max(0.0, used_share)), 4))
+        yield from map(ORIGIN.available, keys, values)
 
 
 def parse_df(data: bytes) -> Space | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.application.source import Fields, Origin, Reading, left_out
+from collectors.application.source import FieldTuple, Origin, Reading, left_out
 from collectors.contract import Field, PeripheralFields
 from collectors.shared.text import clean_text
 
@@ -88,7 +88,7 @@ def usb_fields(device: UsbDevice, origin: Origin) -> PeripheralFields:
     classes = tuple(dict.fromkeys(_CLASSES.get(code, f"0x{code:02x}") for code in device.classes))
     serial = fingerprint(device.serial) if device.serial else None
     not_reported, no_serial = "the device does not report it", "the device has no serial number"
-    fields: Fields = (
+    fields = (
         origin.fact("usb.vendorId", _hex(device.vendor_id), not_reported),
         origin.fact("usb.productId", _hex(device.product_id), not_reported),
         origin.fact("usb.vendor", device.vendor, not_reported),
@@ -152,7 +152,7 @@ def bluetooth_reading(
     return _reading((count, powered), entries, "Bluetooth")
 
 
-def _reading(fields: Fields, entries: tuple[PeripheralFields, ...], kind: str) -> Reading:
+def _reading(fields: FieldTuple, entries: tuple[PeripheralFields, ...], kind: str) -> Reading:
     limitations = left_out(len(entries), DEVICES_MAX, f"{kind} devices")
     return Reading(fields, peripherals=entries[:DEVICES_MAX], limitations=limitations)
 

@@ -75,19 +75,16 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
         fields += queue_fields(
             queue, len(queue_jobs), sum(job.is_stuck(stopped_queues) for job in queue_jobs)
         )
-    limitations = left_out(len(queues), QUEUES_MAX, "print queues")
-    return Reading(tuple(fields), limitations=limitations)
+    return Reading(tuple(fields), limitations=left_out(len(queues), QUEUES_MAX, "print queues"))
 
 
 def queue_fields(queue: Queue, waiting: int, stuck: int) -> Fields:
     prefix = f"printqueue.{queue.name}"
-    return (
-        ORIGIN.available(f"{prefix}.state", queue.state),
-        ORIGIN.fact(f"{prefix}.accepting", queue.accepting, "the spooler does not report it"),
-        ORIGIN.available(f"{prefix}.reasons", queue.reasons),
-        ORIGIN.available(f"{prefix}.waitingJobs", waiting),
-        ORIGIN.available(f"{prefix}.stuckJobs", stuck),
-    )
+    yield ORIGIN.available(f"{prefix}.state", queue.state)
+    yield ORIGIN.fact(f"{prefix}.accepting", queue.accepting, "the spooler does not report it")
+    yield ORIGIN.available(f"{prefix}.reasons", queue.reasons)
+    yield ORIGIN.available(f"{prefix}.waitingJobs", waiting)
+    yield ORIGIN.available(f"{prefix}.stuckJobs", stuck)
 
 
 def parse_queues(response: ipp.Response) -> tuple[Queue, ...]:

@@ -88,7 +88,7 @@ def program_fields(
     after: Iterable[Sample],
     restarts: Callable[[int], Restarts],
 ) -> Fields:
-    """Return the fields of a program.
+    """Yield the fields of a program.
 
     Args:
         name: The configured name of the program.
@@ -101,28 +101,20 @@ def program_fields(
         key=lambda sample: sample.created,
     )
     prefix = f"process.{name}"
-    fields = (
-        ORIGIN.available(f"{prefix}.running", bool(running)),
-        ORIGIN.available(f"{prefix}.count", len(running)),
-    )
+    yield ORIGIN.available(f"{prefix}.running", bool(running))
+    yield ORIGIN.available(f"{prefix}.count", len(running))
+    keys = tuple(f"{prefix}.{aspect}" for aspect in ASPECTS)
     if not running:
-        reason = "the program is not running"
-        return (
-            *fields,
-            *(ORIGIN.not_applicable(f"{prefix}.{a}", reason) for a in ASPECTS),
-        )
+        yield from ORIGIN.all_absent(keys, "not-applicable", "the program is not running")
+        return
     cpu_s = sum(cpu_seconds(running, {(s.pid, s.created): s.cpu_s for s in before}))
-    known = restarts(running[0].pid)
     started_at = datetime.fromtimestamp(running[0].created, UTC).isoformat(timespec="seconds")
-    return (
-        *fields,
-        ORIGIN.available(f"{prefix}.startedAt", started_at),
-        ORIGIN.available(f"{prefix}.cpuFraction", round(cpu_s / WINDOW_S, 4)),
-        ORIGIN.available(f"{prefix}.memoryBytes", sum(s.memory_bytes for s in running)),
-        SERVICE_MANAGER.fact(
-            f"{prefix}.restartsSinceBoot", known.count, known.reason, known.status
-        ),
-    )
+    known = restarts(running[0].pid)
+    started_key, cpu_key, memory_key, restarts_key = keys
+    yield ORIGIN.available(started_key, started_at)
+    yield ORIGIN.available(cpu_key, round(cpu_s / WINDOW_S, 4))
+    yield ORIGIN.available(memory_key, sum(s.memory_bytes for s in running))
+    yield SERVICE_MANAGER.fact(restarts_key, known.count, known.reason, known.status)
 
 
 def cpu_seconds(running: Iterable[Sample], before: dict[tuple[int, float], float]) -> list[float]:

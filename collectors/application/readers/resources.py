@@ -29,11 +29,9 @@ know the frequency."""
 def read_memory(_: Deadline) -> Fields:
     memory = _memory()
     used_share = round(1 - memory.available / memory.total, 4)
-    return (
-        PSUTIL.available("memory.totalBytes", memory.total),
-        PSUTIL.available("memory.availableBytes", memory.available),
-        PSUTIL.available("memory.usedFraction", used_share),
-    )
+    yield PSUTIL.available("memory.totalBytes", memory.total)
+    yield PSUTIL.available("memory.availableBytes", memory.available)
+    yield PSUTIL.available("memory.usedFraction", used_share)
 
 
 def memory_size_field() -> Field:
@@ -49,10 +47,8 @@ def read_swap(_: Deadline) -> Fields:
     that no other fields are missing if these counters are switched off.
     """
     swap = psutil.swap_memory()
-    return (
-        PSUTIL.available("memory.swapTotalBytes", swap.total),
-        PSUTIL.available("memory.swapUsedBytes", swap.used),
-    )
+    yield PSUTIL.available("memory.swapTotalBytes", swap.total)
+    yield PSUTIL.available("memory.swapUsedBytes", swap.used)
 
 
 @source("cpu", PSUTIL, "cpu.useFraction", "cpu.busiestCoreUseFraction", "cpu.frequencyMegahertz")
@@ -78,12 +74,8 @@ def read_load(_: Deadline) -> Fields:
     if not hasattr(os, "getloadavg"):
         reason = "this system has no load average"
         return LOAD_AVERAGE.all_absent(read_load.keys, "unsupported", reason)
-    one, five, fifteen = (round(load, 2) for load in os.getloadavg())
-    return (
-        LOAD_AVERAGE.available("cpu.load1", one),
-        LOAD_AVERAGE.available("cpu.load5", five),
-        LOAD_AVERAGE.available("cpu.load15", fifteen),
-    )
+    loads = (round(load, 2) for load in os.getloadavg())
+    return map(LOAD_AVERAGE.available, read_load.keys, loads)
 
 
 @source("power", PSUTIL, *POWER_KEYS)

@@ -35,7 +35,6 @@ from collectors.application.windows.script import (
     read_sections,
     section,
 )
-from collectors.contract import Field
 from collectors.shared.addresses import plain_address
 from collectors.shared.host.resolv_conf import name_servers
 
@@ -153,46 +152,39 @@ def _system(sections: Sections) -> Fields:
     )
     patch = number(extra, "UBR")
     build = text(row, "BuildNumber")
-    return (
-        CIM.fact("os.name", text(row, "Caption")),
-        CIM.fact("os.version", release),
-        CIM.fact("os.build", f"{build}.{patch}" if build and patch else build),
-        Origin("platform").available("os.kernel", f"{platform.system()} {platform.version()}"),
-        CIM.fact("os.architecture", text(row, "OSArchitecture")),
-    )
+    yield CIM.fact("os.name", text(row, "Caption"))
+    yield CIM.fact("os.version", release)
+    yield CIM.fact("os.build", f"{build}.{patch}" if build and patch else build)
+    yield Origin("platform").available("os.kernel", f"{platform.system()} {platform.version()}")
+    yield CIM.fact("os.architecture", text(row, "OSArchitecture"))
 
 
 @field_group("os.bootTime", "os.uptimeSeconds")
 def _boot(sections: Sections) -> Fields:
     boot_text = text(section(sections, "os").first, "BootedAt") or ""
     booted_at = datetime.strptime(boot_text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    return (
-        CIM.available("os.bootTime", booted_at.isoformat()),
-        CIM.available("os.uptimeSeconds", max(0, int(time.time() - booted_at.timestamp()))),
-    )
+    yield CIM.available("os.bootTime", booted_at.isoformat())
+    yield CIM.available("os.uptimeSeconds", max(0, int(time.time() - booted_at.timestamp())))
 
 
 @field_group("os.lastBootReason")
 def _shutdown(sections: Sections) -> Fields:
-    reason = _SHUTDOWNS.get(number(section(sections, "shutdown").first, "Id") or 0)
-    return (
-        Origin("System log").fact("os.lastBootReason", reason, "the System log does not report it"),
-    )
+    cause = _SHUTDOWNS.get(number(section(sections, "shutdown").first, "Id") or 0)
+    origin = Origin("System log", "the System log does not report it")
+    yield origin.fact("os.lastBootReason", cause)
 
 
 @field_group("os.pendingReboot")
 def _reboot(sections: Sections) -> Fields:
     pending = flag(section(sections, "reboot").first, "Pending")
-    return (Origin("registry").fact("os.pendingReboot", pending, _NOT_REPORTED),)
+    yield Origin("registry").fact("os.pendingReboot", pending, _NOT_REPORTED)
 
 
 @field_group("os.timeZone", "os.locale")
 def _regional_settings(sections: Sections) -> Fields:
     row = section(sections, "region").first
-    return (
-        Origin("Get-TimeZone").fact("os.timeZone", text(row, "TimeZone"), _NOT_REPORTED),
-        Origin("Get-WinSystemLocale").fact("os.locale", text(row, "Locale"), _NOT_REPORTED),
-    )
+    yield Origin("Get-TimeZone").fact("os.timeZone", text(row, "TimeZone"), _NOT_REPORTED)
+    yield Origin("Get-WinSystemLocale").fact("os.locale", text(row, "Locale"), _NOT_REPORTED)
 
 
 @field_group("hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware")
@@ -200,22 +192,18 @@ def _machine(sections: Sections) -> Fields:
     row = section(sections, "computer").first
     firmware = sections.get("firmware", Section()).first
     form = _FORMS.get(number(row, "PCSystemType") or 0)
-    return (
-        CIM.fact("hardware.maker", text(row, "Manufacturer")),
-        CIM.fact("hardware.model", text(row, "Model")),
-        CIM.fact("hardware.formFactor", form),
-        CIM.fact("hardware.firmware", text(firmware, "SMBIOSBIOSVersion")),
-    )
+    yield CIM.fact("hardware.maker", text(row, "Manufacturer"))
+    yield CIM.fact("hardware.model", text(row, "Model"))
+    yield CIM.fact("hardware.formFactor", form)
+    yield CIM.fact("hardware.firmware", text(firmware, "SMBIOSBIOSVersion"))
 
 
 @field_group("hardware.cpuModel", "hardware.physicalCores", "hardware.logicalCores")
 def _processor(sections: Sections) -> Fields:
     sockets = section(sections, "processor")
-    return (
-        CIM.fact("hardware.cpuModel", text(sockets.first, "Name")),
-        CIM.fact("hardware.physicalCores", _sum(sockets, "NumberOfCores")),
-        CIM.fact("hardware.logicalCores", _sum(sockets, "NumberOfLogicalProcessors")),
-    )
+    yield CIM.fact("hardware.cpuModel", text(sockets.first, "Name"))
+    yield CIM.fact("hardware.physicalCores", _sum(sockets, "NumberOfCores"))
+    yield CIM.fact("hardware.logicalCores", _sum(sockets, "NumberOfLogicalProcessors"))
 
 
 def _sum(answer: Section, name: str) -> int | None:
@@ -225,75 +213,59 @@ def _sum(answer: Section, name: str) -> int | None:
 
 @field_group("hardware.memoryBytes")
 def _memory(_: Sections) -> Fields:
-    return (memory_size_field(),)
+    yield memory_size_field()
 
 
 @field_group("display.count", "display.connectors")
 def _screens(sections: Sections) -> Fields:
     active = [row for row in section(sections, "screens").rows if flag(row, "Active") is not False]
     models = tuple(text(row, "Model") or "screen" for row in active)
-    fields = [
-        CIM.available("display.count", len(active)),
-        CIM.available("display.connectors", models),
-    ]
+    yield CIM.available("display.count", len(active))
+    yield CIM.available("display.connectors", models)
     for index, row in enumerate(active[:_LISTED_MAX]):
-        fields += [
-            CIM.fact(f"display.{index}.maker", text(row, "Maker")),
-            CIM.fact(f"display.{index}.model", text(row, "Model")),
-        ]
+        yield CIM.fact(f"display.{index}.maker", text(row, "Maker"))
+        yield CIM.fact(f"display.{index}.model", text(row, "Model"))
     for index, row in enumerate(sections.get("video", Section()).rows[:_LISTED_MAX]):
         size = [number(row, f"Current{side}Resolution") for side in ("Horizontal", "Vertical")]
         if all(size):
-            mode = f"{size[0]}x{size[1]}"
-            fields.append(CIM.available(f"display.adapter.{index}.mode", mode))
-    return tuple(fields)
+            yield CIM.available(f"display.adapter.{index}.mode", f"{size[0]}x{size[1]}")
 
 
 @field_group("disk.drives")
 def _drives(sections: Sections) -> Fields:
     rows = section(sections, "drives").rows[:_LISTED_MAX]
     names = tuple(text(row, "DeviceId") or str(index) for index, row in enumerate(rows))
-    fields = [CIM.available("disk.drives", names)]
+    yield CIM.available("disk.drives", names)
     for name, row in zip(names, rows, strict=True):
         prefix = f"disk.drive.{name}"
         media = text(row, "Media")
         rotates = {"HDD": True, "SSD": False, "SCM": False}.get(media or "")
         health = _HEALTH.get(text(row, "Health") or "")
-        fields += [
-            CIM.fact(f"{prefix}.model", text(row, "FriendlyName")),
-            CIM.fact(f"{prefix}.sizeBytes", number(row, "Size")),
-            CIM.fact(f"{prefix}.rotational", rotates),
-            CIM.fact(f"{prefix}.health", health),
-        ]
-    return tuple(fields)
+        yield CIM.fact(f"{prefix}.model", text(row, "FriendlyName"))
+        yield CIM.fact(f"{prefix}.sizeBytes", number(row, "Size"))
+        yield CIM.fact(f"{prefix}.rotational", rotates)
+        yield CIM.fact(f"{prefix}.health", health)
 
 
 @field_group(*service_keys(_SERVICES))
 def _services(sections: Sections) -> Fields:
     rows = {text(row, "Name"): row for row in section(sections, "services").rows}
-    fields: list[Field] = []
     for role, service in _SERVICES.items():
-        fields += _service(service_keys((role,)), service, rows.get(service))
-    return tuple(fields)
-
-
-def _service(keys: tuple[str, ...], service: str, row: Object | None) -> list[Field]:
-    name, state, start, since, restarts = keys
-    if row is None:
-        reason = "the service is not installed"
-        return [CIM.not_applicable(key, reason) for key in keys]
-    return [
-        CIM.available(name, service),
-        CIM.fact(state, (text(row, "State") or "").lower()),
-        CIM.fact(start, (text(row, "StartMode") or "").lower()),
-        CIM.unsupported(since, _NOT_REPORTED),
-        CIM.unsupported(restarts, _NOT_REPORTED),
-    ]
+        keys, row = service_keys((role,)), rows.get(service)
+        if row is None:
+            yield from CIM.all_absent(keys, "not-applicable", "the service is not installed")
+            continue
+        name, state, start, since, restarts = keys
+        yield CIM.available(name, service)
+        yield CIM.fact(state, (text(row, "State") or "").lower())
+        yield CIM.fact(start, (text(row, "StartMode") or "").lower())
+        yield CIM.unsupported(since, _NOT_REPORTED)
+        yield CIM.unsupported(restarts, _NOT_REPORTED)
 
 
 @field_group("network.dnsServers")
 def _name_servers(sections: Sections) -> Fields:
-    return (servers_field(parse_name_servers(sections), CIM),)
+    yield servers_field(parse_name_servers(sections), CIM)
 
 
 def parse_name_servers(sections: Sections) -> tuple[str, ...]:
@@ -336,7 +308,7 @@ GROUPS: Final = (
 @source("machine", CIM, *keys_of(GROUPS), ANSWERS_KEY, limit_s=SCRIPT_S + WAIT_S)
 def read_machine(deadline: Deadline, service_url: str) -> Reading:
     def answers(sections: Sections) -> Fields:
-        return (answers_field(parse_name_servers(sections), service_url, deadline),)
+        yield answers_field(parse_name_servers(sections), service_url, deadline)
 
     groups = (*GROUPS, FieldGroup((ANSWERS_KEY,), answers))
     return read_groups(groups, read_sections(powershell.MACHINE, deadline.sooner(SCRIPT_S)))

@@ -57,12 +57,10 @@ class ArpNetwork(Protocol):
     def wait(self) -> None: ...
 
 
-class SystemArpNetwork:
+class SystemArpNetwork(PrimingSockets):
     """The network of this machine. The constructor raises OSError."""
 
-    def __init__(self) -> None:
-        self._priming = PrimingSockets()
-        self.has_states = True
+    has_states = True
 
     def now(self) -> float:
         return time.monotonic()
@@ -75,15 +73,9 @@ class SystemArpNetwork:
                 self.has_states = False
         return read_neighbour_table()
 
-    def prime(self, address: str) -> bool:
-        return self._priming.prime(address)
-
     def wait(self) -> None:
         # On macOS, a program must be run to read the table.
         time.sleep(POLL_S if sys.platform != "darwin" else _SLOW_POLL_S)
-
-    def close(self) -> None:
-        self._priming.close()
 
 
 @dataclass(slots=True)

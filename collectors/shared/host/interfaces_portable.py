@@ -17,7 +17,6 @@ from collectors.shared.host.link_stats import read_link_stats
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork, best_route_first
 
 _WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # on Windows; macOS names all interfaces en0, en1
-_NO_MAC = "00:00:00:00:00:00"  # the MAC that a loopback interface reports
 _FAMILIES: Mapping[int, Literal["ipv4", "ipv6"]] = {socket.AF_INET: "ipv4", socket.AF_INET6: "ipv6"}
 
 
@@ -66,7 +65,7 @@ def _join(
             name=name,
             addresses=addresses,
             gateways=tuple(dict.fromkeys(gateways[rank].gateway for rank in ranks)),
-            mac_address=next((mac for mac in macs if mac and mac != _NO_MAC), None),
+            mac_address=next(filter(None, macs), None),
         ),
         index=index,
         is_up=stats is not None and stats.isup,

@@ -96,25 +96,16 @@ def dhcp_of(
     by_address = {address.address: address for address in addresses}
     if not by_address:
         return Dhcp(reason="the kernel does not list its addresses")
-    candidates = (lease for lease in reversed(leases.known) if lease.address in by_address)
-    lease = next(
-        (
-            candidate
-            for candidate in candidates
-            if _is_current(candidate, by_address[candidate.address], now)
-        ),
-        None,
-    )
-    if lease is not None:
-        return _dhcp_of_lease(lease, by_address[lease.address], now, "unsupported", _NOT_STORED)
-    limited_address = next(
-        (address for address in by_address.values() if address.valid_s is not None), None
-    )
-    if limited_address is not None:
-        cause: tuple[FieldStatus, str] = ("unsupported", _NOT_STORED)
-        if leases.denied:
-            cause = "permission-denied", _DENIED
-        return _dhcp_of_lease(Lease(limited_address.address), limited_address, now, *cause)
+    for lease in reversed(leases.known):
+        address = by_address.get(lease.address)
+        if address is not None and _is_current(lease, address, now):
+            return _dhcp_of_lease(lease, address, now, "unsupported", _NOT_STORED)
+    for address in by_address.values():
+        if address.valid_s is not None:
+            cause: tuple[FieldStatus, str] = ("unsupported", _NOT_STORED)
+            if leases.denied:
+                cause = "permission-denied", _DENIED
+            return _dhcp_of_lease(Lease(address.address), address, now, *cause)
     if leases.denied and _STORING_CLIENTS.intersection(clients):
         return Dhcp(status="permission-denied", reason=_DENIED)
     if silent_clients := _SILENT_CLIENTS.intersection(clients):

@@ -158,25 +158,21 @@ def _state(name: str, stats: "psutil._ntp.snicstats", links: Links) -> Fields:
     speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
     routes = links.default_routes
     has_route = None if routes is None else name in routes
-    return (
-        SYSTEM.fact("interface.type", links.types.get(name), "the system does not report it"),
-        PSUTIL.available("interface.up", stats.isup),
-        PSUTIL.fact("interface.speedMegabitsPerSecond", speed, not_reported),
-        PSUTIL.fact("interface.duplex", _DUPLEX.get(stats.duplex), not_reported),
-        PSUTIL.fact("interface.mtu", stats.mtu or None, not_reported),
-        SYSTEM.fact("interface.defaultRoute", has_route, "the system does not report it"),
-    )
+    yield SYSTEM.fact("interface.type", links.types.get(name), "the system does not report it")
+    yield PSUTIL.available("interface.up", stats.isup)
+    yield PSUTIL.fact("interface.speedMegabitsPerSecond", speed, not_reported)
+    yield PSUTIL.fact("interface.duplex", _DUPLEX.get(stats.duplex), not_reported)
+    yield PSUTIL.fact("interface.mtu", stats.mtu or None, not_reported)
+    yield SYSTEM.fact("interface.defaultRoute", has_route, "the system does not report it")
 
 
 def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> Fields:
-    """Return the MAC address, and the IP addresses with their prefix lengths."""
+    """Yield the MAC address, and the IP addresses with their prefix lengths."""
     macs = [entry.address for entry in addresses if entry.family == psutil.AF_LINK]
     mac = macs[0].lower().replace("-", ":") if macs else None
     known_mac = None if mac == "00:00:00:00:00:00" else mac
-    return (
-        PSUTIL.fact("interface.macAddress", known_mac, "it has no MAC", "not-applicable"),
-        PSUTIL.available("interface.addresses", address_texts(addresses)),
-    )
+    yield PSUTIL.fact("interface.macAddress", known_mac, "it has no MAC", "not-applicable")
+    yield PSUTIL.available("interface.addresses", address_texts(addresses))
 
 
 def address_texts(addresses: "list[psutil._ntp.snicaddr]") -> tuple[str, ...]:

@@ -33,11 +33,9 @@ def read_resolver(
     deadline: Deadline, servers: ReadServers, service_url: str, origin: Origin = RESOLV_CONF
 ) -> Fields:
     name_servers = servers(deadline)
-    return (
-        servers_field(name_servers, origin),
-        answers_field(name_servers, service_url, deadline),
-        *proxy_fields(),
-    )
+    yield servers_field(name_servers, origin)
+    yield answers_field(name_servers, service_url, deadline)
+    yield from proxy_fields()
 
 
 def servers_field(servers: Iterable[str], origin: Origin) -> Field:

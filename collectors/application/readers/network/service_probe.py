@@ -18,7 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 import truststore
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Fields, Origin, Reading, source
+from collectors.application.source import Fields, FieldTuple, Origin, source
 from collectors.shared.addresses import is_loopback
 from collectors.shared.background import in_background
 from collectors.shared.text import clean_text
@@ -39,7 +39,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 _ADDRESSES_MAX: Final = 4  # at most this many addresses of the service are tried
 
 T = TypeVar("T")
-Address = tuple[socket.AddressFamily, tuple[str, int]]
+Address = tuple[str, int]
 Handshake = tuple[str | bool, ...]
 """The values of the fields `TLS_KEYS`, in the same order."""
 
@@ -65,7 +65,7 @@ class CertificateSummary(NamedTuple):
     "network.service.connectMilliseconds",
     *TLS_KEYS,
 )
-def read_service(deadline: Deadline, url: str, has_proxy: bool = False) -> Reading:
+def read_service(deadline: Deadline, url: str, has_proxy: bool = False) -> Fields:
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme, parts.hostname, parts.port
@@ -78,9 +78,9 @@ def read_service(deadline: Deadline, url: str, has_proxy: bool = False) -> Readi
     if uses_proxy and not is_loopback(host):
         return _not_tested("the service is reached through a proxy, so no connection was tested")
     try:
-        return Reading(_connection_fields(host, port or _PORTS[scheme], scheme, deadline))
+        return tuple(_connection_fields(host, port or _PORTS[scheme], scheme, deadline))
     except OSError as error:
-        return Reading(_unreachable_fields(error))
+        return _unreachable_fields(error)
 
 
 def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) -> Fields:
@@ -92,24 +92,20 @@ def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) ->
             if scheme == "https"
             else ORIGIN.all_absent(TLS_KEYS, "not-applicable", "the service is called without TLS")
         )
-    return (
-        ORIGIN.available("network.service.reachable", True),
-        ORIGIN.not_applicable("network.service.error", "the service can be reached"),
-        ORIGIN.available("network.service.resolveMilliseconds", resolve_ms),
-        ORIGIN.available("network.service.connectMilliseconds", connect_ms),
-        *tls,
-    )
+    yield ORIGIN.available("network.service.reachable", True)
+    yield ORIGIN.not_applicable("network.service.error", "the service can be reached")
+    yield ORIGIN.available("network.service.resolveMilliseconds", resolve_ms)
+    yield ORIGIN.available("network.service.connectMilliseconds", connect_ms)
+    yield from tls
 
 
 def _unreachable_fields(error: OSError) -> Fields:
     reason = "the service was not reached"
-    return (
-        ORIGIN.available("network.service.reachable", False),
-        ORIGIN.available("network.service.error", _describe(error)),
-        ORIGIN.not_applicable("network.service.resolveMilliseconds", reason),
-        ORIGIN.not_applicable("network.service.connectMilliseconds", reason),
-        *ORIGIN.all_absent(TLS_KEYS, "not-applicable", reason),
-    )
+    yield ORIGIN.available("network.service.reachable", False)
+    yield ORIGIN.available("network.service.error", _describe(error))
+    yield ORIGIN.not_applicable("network.service.resolveMilliseconds", reason)
+    yield ORIGIN.not_applicable("network.service.connectMilliseconds", reason)
+    yield from ORIGIN.all_absent(TLS_KEYS, "not-applicable", reason)
 
 
 def timed(action: Callable[[], T]) -> tuple[T, float]:
@@ -132,32 +128,23 @@ def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
         entries = lookup.result()
     except UnicodeError:
         raise OSError("the service's name is not a host name") from None
-    return [(entry[0], (str(entry[4][0]), port)) for entry in entries[:_ADDRESSES_MAX]]
+    return [(str(entry[4][0]), port) for entry in entries[:_ADDRESSES_MAX]]
 
 
 def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
     last_error: OSError = OSError("the name has no address")
-    for index, (family, address) in enumerate(addresses):
+    for index, address in enumerate(addresses):
         timeout_s = deadline.require_s() / (len(addresses) - index)
         try:
-            connection = socket.socket(family, socket.SOCK_STREAM)
-        except OSError as error:  # for example, IPv6 is disabled in the kernel
+            return socket.create_connection(address, timeout_s)
+        except OSError as error:  # also if IPv6 is disabled in the kernel
             last_error = error
-            continue
-        connection.settimeout(timeout_s)
-        try:
-            connection.connect(address)
-        except OSError as error:
-            connection.close()
-            last_error = error
-        else:
-            return connection
     raise last_error
 
 
 def _tls_fields(
     host: str, addresses: list[Address], connection: socket.socket, deadline: Deadline
-) -> Fields:
+) -> FieldTuple:
     """Do the TLS handshake and return its fields.
 
     If the certificate is not trusted, do a second handshake without verification, which reads the
@@ -196,8 +183,8 @@ def handshake(
         return (tls_connection.version() or "", verify, *parse_certificate(der))
 
 
-def _not_tested(reason: str) -> Reading:
-    return Reading(ORIGIN.all_absent(read_service.keys, "not-applicable", reason))
+def _not_tested(reason: str) -> FieldTuple:
+    return ORIGIN.all_absent(read_service.keys, "not-applicable", reason)
 
 
 def _describe(error: Exception) -> str:

@@ -64,24 +64,21 @@ def read_watched_devices(
 
 
 def device_fields(state: DeviceState) -> Fields:
-    """Return the fields of one device."""
+    """Yield the fields of one device."""
     prefix = f"device.{state.device.name}"
-    kind = CONFIGURATION.available(f"{prefix}.kind", state.device.kind)
+    yield CONFIGURATION.available(f"{prefix}.kind", state.device.kind)
     keys = tuple(f"{prefix}.{aspect}" for aspect in ("present", "address", "movedFrom", "otherMac"))
     if state.state == "unknown":
-        reason = state.reason or "no reason was given"
-        return (kind, *ORIGIN.all_absent(keys, "unsupported", reason))
+        yield from ORIGIN.all_absent(keys, "unsupported", state.reason or "no reason was given")
+        return
     present, address, moved_from, other_mac = keys
-    values = (
+    yield ORIGIN.available(present, state.state in ("present", "moved"))
+    for key, value, reason in (
         (address, state.address, "it has no configured address, and does not answer"),
         (moved_from, state.moved_from, "it has not moved"),
         (other_mac, state.other_mac, "no other device answers at its address"),
-    )
-    return (
-        kind,
-        ORIGIN.available(present, state.state in ("present", "moved")),
-        *(ORIGIN.fact(key, value, reason, "not-applicable") for key, value, reason in values),
-    )
+    ):
+        yield ORIGIN.fact(key, value, reason, "not-applicable")
 
 
 def read_answers(
@@ -136,16 +133,12 @@ class Search:
         """Resolve the addresses of the devices, and then the network if it is necessary."""
         self.table = {e.address: e.mac_address for e in self.network.table() if e.mac_address}
         macs = {expectation.mac_address for expectation in self.expected}
-        known_addresses = {
-            expectation.address for expectation in self.expected if expectation.address
-        }
+        known_addresses = {e.address for e in self.expected if e.address}
         known_addresses |= {address for address, mac in self.table.items() if mac in macs}
         self.resolver.add(filter(self._may_resolve, sorted(known_addresses)), KNOWN_TRIES)
         while not is_over():
             self.resolver.step()
-            missing = [
-                expectation for expectation in self.expected if self._is_missing(expectation)
-            ]
+            missing = list(filter(self._is_missing, self.expected))
             if missing and not self.has_begun_sweep:
                 self.has_begun_sweep = True
                 addresses = tuple(filter(self._may_resolve, self._neighbourhood(missing)))

@@ -382,7 +382,7 @@ def test_the_locale_is_read_from_the_system_settings_and_not_from_the_environmen
 
 def test_facts_about_services_are_read() -> None:
     jobs = commands.parse_launchctl(decode(fixture("macos/launchctl-list.txt")))
-    fields = by_key(readers.service_reading(jobs))
+    fields = {field.key: field for field in readers.service_fields(jobs)}
     assert fields["service.timeSync.state"].value == "running"
     assert fields["service.printSpooler.state"].value == "waiting"
     assert fields["service.bluetooth.state"].status == "unsupported"
@@ -393,7 +393,7 @@ def test_any_output_of_macos_commands_is_parsed(text: str) -> None:
     commands.parse_sw_vers(text)
     commands.parse_name_servers(text)
     commands.parse_hardware_ports(text)
-    readers.service_reading(commands.parse_launchctl(text))
+    tuple(readers.service_fields(commands.parse_launchctl(text)))
 
 
 @given(st.binary())

@@ -1,5 +1,6 @@
 """The facts about name servers, the proxy, interfaces, Wi-Fi, and the connection to the service."""
 
+import errno
 import ipaddress
 import socket
 import ssl
@@ -346,11 +347,18 @@ def test_a_service_that_refuses_connections_is_reported() -> None:
 def test_addresses_of_a_family_that_the_kernel_lacks_are_skipped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    unknown_family = 4096
+    create_socket = socket.socket
+
+    def create_ipv4_socket(family: int, *arguments: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        return create_socket(family, *arguments)
+
     with socket.create_server(("127.0.0.1", 0)) as service:
-        address = ("127.0.0.1", service.getsockname()[1])
-        addresses = [(unknown_family, address), (socket.AF_INET, address)]
+        port = service.getsockname()[1]
+        addresses = [("::1", port), ("127.0.0.1", port)]
         monkeypatch.setattr(service_probe, "resolve", lambda *_: addresses)
+        monkeypatch.setattr(socket, "socket", create_ipv4_socket)
         fields = by_key(service_probe.read_service(Deadline.after(60), "http://ops.example"))
     assert fields["network.service.reachable"].value is True
 

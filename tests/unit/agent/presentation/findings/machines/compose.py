@@ -423,7 +423,7 @@ def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
         return value
 
     durations = iter(machine.service_ms)
-    address = (socket.AF_INET, ("192.0.2.1", 443))
+    address = ("192.0.2.1", 443)
     patch.setattr(service_probe, "timed", lambda action: (action(), next(durations)))
     patch.setattr(service_probe, "resolve", lambda *_: fail_or([address], socket.gaierror))
     patch.setattr(service_probe, "_connect", lambda *_: fail_or(io.BytesIO(), ConnectionError))
