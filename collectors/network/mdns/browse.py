@@ -230,7 +230,7 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
 
 def _by_announcer(counts: Mapping[str, int], watches: Sequence[Watch]) -> str:
     """Return ``20 from 192.168.1.66, 3 from 2 others``, the largest counts first."""
-    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    ranked = Counter(counts).most_common()
     texts = [
         f"{count:,} from {_describe(announcer, watches)}"
         for announcer, count in ranked[:ANNOUNCERS_NAMED_MAX]
