@@ -308,9 +308,7 @@ class _Collection:
             return None
         from collectors.network.watched_devices import unconfirmed_addresses
 
-        addresses = unconfirmed_addresses(
-            self._expected, collected.scan, collected.local, job.exclude
-        )
+        addresses = unconfirmed_addresses(self._expected, collected, job.exclude)
         if not addresses:
             return DeviceAnswers()
         return self._sources.check_addresses(addresses, self._discovery_ends_s, self._run)
