@@ -189,12 +189,9 @@ class _Collection:
             collected.mdns = self._result("mdns", in_background(self._browse), _failed_browse)
         collected.macs = self._neighbour_macs()
         if self._can_use_network:
+            addresses = printer_addresses_in(collected)
             collected.selection = select_printers(
-                collected.known or (),
-                printer_addresses_in(collected),
-                collected.local.in_use,
-                exclude=self._job.exclude,
-                max_hosts=self._job.max_hosts,
+                collected.known or (), addresses, collected.local.in_use, self._job
             )
         self._set_queues()
         queries = in_background(self._query)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from collectors.contract import NetworkJob
 from collectors.network.observations import KnownPrinter, SnmpTarget
 from collectors.network.scan.scan import ScannedHost
 from collectors.network.scan.targets import (
@@ -39,9 +40,7 @@ def select_printers(
     known: Sequence[KnownPrinter],
     addresses: Collection[str],
     interfaces: Sequence[LocalInterface],
-    *,
-    exclude: Sequence[str],
-    max_hosts: int,
+    job: NetworkJob,
 ) -> TargetSelection:
     """Select the private IPv4 ``addresses`` of ``known`` printers, for a scan of nothing else.
 
@@ -57,7 +56,9 @@ def select_printers(
     )
     if not subnets:
         return TargetSelection()
-    selection = select_targets(interfaces, subnets=subnets, exclude=exclude, max_hosts=max_hosts)
+    selection = select_targets(
+        interfaces, subnets=subnets, exclude=job.exclude, max_hosts=job.max_hosts
+    )
     targets = tuple(target for target in selection.targets if target.address not in own)
     configured_addresses = {address for printer in known for address in printer.addresses}
     networks = tuple(
