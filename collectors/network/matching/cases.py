@@ -135,7 +135,7 @@ class Reach:
 
 
 class Cases:
-    """The cases of all network printers, by their position in ``known``.
+    """The cases of all network printers. ``by_number`` has them by their position in ``known``.
 
     A printer with a device URI of unknown form (`KnownPrinter.backend`) has no case.
     ``addresses`` are those of all devices that the printers use or may use.
@@ -148,16 +148,13 @@ class Cases:
         self.reach = Reach(observed)
         self._ports = observed.ports
         directory = Directory(observed, index)
-        self._cases = {
+        self.by_number = {
             number: self._make_case(printer, directory.resolve(printer))
             for number, printer in enumerate(known)
             if printer.transport == "network" and printer.backend is None
         }
-        devices = (device for case in self._cases.values() for device in case.devices)
+        devices = (device for case in self.by_number.values() for device in case.devices)
         self.addresses = {address for device in devices for address in device.addresses}
-
-    def get(self, number: int) -> Case | None:
-        return self._cases.get(number)
 
     def is_free(self, device: Device) -> bool:
         """Return whether this machine could print to a device and no queue uses it."""
@@ -166,7 +163,7 @@ class Cases:
     def others(self, case: Case) -> Iterator[Case]:
         """Yield the cases of the printers that share no address of their setup with ``case``."""
         addresses = set(case.printer.addresses)
-        for other in self._cases.values():
+        for other in self.by_number.values():
             if other is not case and not addresses & set(other.printer.addresses):
                 yield other
 

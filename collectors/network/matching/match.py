@@ -68,7 +68,7 @@ class _VerdictBuilder:
         self._printers_only = printers_only
 
     def verdict(self, number: int, printer: KnownPrinter) -> Verdict:
-        case = self.cases.get(number)
+        case = self.cases.by_number.get(number)
         if case is None:
             return self._to_verdict(verdicts.local_symptoms(printer))
         if self.cases.reach.has_no_observations or (
