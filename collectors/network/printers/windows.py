@@ -145,7 +145,8 @@ def _with_destination(printer: KnownPrinter, port_name: str, registry: Registry)
     if serial := _SERIAL.match(port_name):
         is_com = port_name.upper().startswith("COM")
         path = f"COM{serial[1]}" if is_com else clean_text(port_name)
-        present = _has_serial_port(registry, path) if is_com else None
+        ports = registry(SERIAL_PORTS) if is_com else None
+        present = None if ports is None else path in ports.values()
         return replace(printer, transport="serial", address=path, present=present)
     if port_name.startswith("\\\\"):
         return _shared_printer(printer, clean_text(port_name))
@@ -212,11 +213,6 @@ def _literal_address(port_name: str) -> tuple[str | None, int]:
         return str(ipaddress.IPv4Address(host or "")), number or RAW_PORT
     except ValueError:
         return None, RAW_PORT
-
-
-def _has_serial_port(registry: Registry, path: str) -> bool | None:
-    values = registry(SERIAL_PORTS)
-    return None if values is None else path in values.values()
 
 
 def _reasons(entry: SpoolerPrinter) -> tuple[str, ...]:

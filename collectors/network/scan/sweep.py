@@ -164,13 +164,9 @@ class Sweep:
             # used.
             if (due := host.probes.next_due) is not None and due > now:
                 timestamps.append(due)
-        if self._waits_for_pace:
+        if self._connection_pace.tokens < 1 and self._sockets < self._sockets_max:
             timestamps.append(now + self._connection_pace.next_s())
         return max(0.0, min(timestamps) - now)
-
-    @property
-    def _waits_for_pace(self) -> bool:
-        return self._connection_pace.tokens < 1 and self._sockets < self._sockets_max
 
     # ------------------------------------------------------------------ acting
 
@@ -295,10 +291,9 @@ class Sweep:
 
     def _begin(self, target: Target) -> SweptHost:
         ports = self._ports if target.ports is None else target.ports
-        is_doubtful = target.way == "routed"
         probes = HostProbes(
             ports,
-            abandon_when_silent=is_doubtful,
+            abandon_when_silent=target.way == "routed",
             tries=self._tries,
             ipp_last=self._discoveries.queries_ipp_at_once,
         )
