@@ -5,7 +5,6 @@ printer's UUID. The address at which Windows last found that printer is in the k
 below ``Enum``.
 """
 
-import ipaddress
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.printers.windows_spooler import Spooler, SpoolerPrinter, read_spooler
-from collectors.shared.addresses import join_host_port, split_host_port
+from collectors.shared.addresses import ipv4_host, join_host_port, split_host_port
 from collectors.shared.text import clean_text
 
 PRINTERS_MAX = 512
@@ -208,11 +207,8 @@ def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
 def _literal_address(port_name: str) -> tuple[str | None, int]:
     """Parse the address in the name of a port: ``IP_192.168.1.50``, ``192.168.1.50:9100``."""
     match = _IP_PORT.match(port_name)
-    host, number = split_host_port(match[1]) if match else (None, None)
-    try:
-        return str(ipaddress.IPv4Address(host or "")), number or RAW_PORT
-    except ValueError:
-        return None, RAW_PORT
+    address = match[1] if match else ""
+    return ipv4_host(address), split_host_port(address)[1] or RAW_PORT
 
 
 def _reasons(entry: SpoolerPrinter) -> tuple[str, ...]:
