@@ -4,7 +4,6 @@ A device is recognised by its MAC. A MAC that is learned, and not configured, ma
 device with a learned MAC is also recognised by its other identities, in the same way as a printer.
 """
 
-import ipaddress
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from collectors.network.matching.devices import Device, DeviceIndex, group_devic
 from collectors.network.matching.learned import learn
 from collectors.network.matching.recognise import compare
 from collectors.network.observations import DeviceAnswers, KnownPrinter, Observations
-from collectors.shared.addresses import network_of, parse_networks
+from collectors.shared.addresses import is_in_networks, network_of, parse_networks
 from collectors.shared.watched_devices import Answers, Expectation, state_of
 
 
@@ -48,8 +47,7 @@ def unconfirmed_addresses(
     return frozenset(
         address
         for address in addresses - confirmed
-        if any(ipaddress.ip_address(address) in link for link in links)
-        and not any(ipaddress.ip_address(address) in network for network in excluded)
+        if is_in_networks(address, links) and not is_in_networks(address, excluded)
     )
 
 

@@ -2,7 +2,6 @@
 which device is the printer? The answers select a row of the table of verdicts. No I/O.
 """
 
-import ipaddress
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,7 +21,13 @@ from collectors.network.matching.symptoms import OutOfReach
 from collectors.network.matching.table import IdentityAt, Occupant, PortStatus, Situation
 from collectors.network.observations import KnownPrinter, Observations, PortObservation
 from collectors.network.scan.scan import PortState
-from collectors.shared.addresses import LINK_LOCAL, PRINT_PORTS, Network, parse_networks
+from collectors.shared.addresses import (
+    LINK_LOCAL,
+    PRINT_PORTS,
+    Network,
+    is_in_networks,
+    parse_networks,
+)
 
 _Endpoint = tuple[str, int | None]  # an address and a port
 _Choice = tuple[_Endpoint, Device]
@@ -111,7 +116,7 @@ class Reach:
             return attempts
         host = self._scanned.get(address)
         contact = host.contact(port) if host else None
-        if host is None and _is_in(address, self._networks):
+        if host is None and is_in_networks(address, self._networks):
             contact = "no-answer"
         return (contact,) if contact else ()
 
@@ -124,14 +129,14 @@ class Reach:
 
         An IPv6 address counts as an address in one of this machine's networks.
         """
-        if _is_in(address, (LINK_LOCAL,)):
+        if is_in_networks(address, (LINK_LOCAL,)):
             return "link-local"
         nearby = (*self._own_networks, *self._networks)
-        is_near = ":" in address or not self._own_networks or _is_in(address, nearby)
+        is_near = ":" in address or not self._own_networks or is_in_networks(address, nearby)
         if is_near or self.is_answering(address):
             return ""
         usual_networks = tuple(map(_usual_network, self._own_networks))
-        return "wrong mask" if _is_in(address, usual_networks) else "other network"
+        return "wrong mask" if is_in_networks(address, usual_networks) else "other network"
 
 
 class Cases:
@@ -345,11 +350,6 @@ def _rank(observation: PortObservation) -> tuple[bool, int, int]:
     port = observation.port
     position = PRINT_PORTS.index(port) if port in PRINT_PORTS else len(PRINT_PORTS)
     return (observation.contact != "open", position, port)
-
-
-def _is_in(address: str, networks: tuple[Network, ...]) -> bool:
-    ip_address = ipaddress.ip_address(address.partition("%")[0])
-    return any(ip_address in network for network in networks)
 
 
 def _usual_network(network: Network) -> Network:

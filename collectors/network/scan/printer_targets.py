@@ -23,6 +23,7 @@ from collectors.network.scan.targets import (
 from collectors.shared.addresses import (
     PRINT_PORTS,
     Network,
+    is_in_networks,
     is_loopback,
     is_private,
     parse_networks,
@@ -156,11 +157,11 @@ def _reason_against(
     address: str, exclude: Sequence[str], networks: Sequence[Network]
 ) -> str | None:
     parsed = ipaddress.ip_address(address)
-    is_on_link = parsed.version == 6 and any(parsed in network for network in networks)
+    is_on_link = parsed.version == 6 and is_in_networks(address, networks)
     if not is_private(address) and not is_on_link:
         return "is no private address and was not contacted"
     if parsed.is_link_local and parsed.version == 6:
         return "is a link-local IPv6 address and cannot be contacted without its interface"
-    if any(parsed in network for network in parse_networks(exclude)):
+    if is_in_networks(address, parse_networks(exclude)):
         return "is excluded by the configuration and was not contacted"
     return None
