@@ -110,6 +110,7 @@ class _Collection:
         self._discovery_ends_s = started_s + job.max_duration_s * _DISCOVERY_SHARE
         self._grace_ends_s: float | None = None
         self._identifiers = NO_IDENTIFIERS  # until the printers are read
+        self._discoveries = Discoveries()
         self._expected = expectations(job.devices, job.learned)
         self._terminals = terminals_of(self._expected)
         self._collected = CollectedFacts(
@@ -137,6 +138,7 @@ class _Collection:
         collected.local = self._run_step(
             "interfaces", sources.read_local_network, self._record_missing_interfaces
         )
+        self._discoveries = Discoveries(collected.local.own_addresses)
         if not collected.local.in_use:
             collected.limitations.append(NO_NETWORK)
         if self._job.device_only:
@@ -163,19 +165,17 @@ class _Collection:
         )
 
     def _discover(self) -> None:
-        collected = self._collected
-        discoveries = Discoveries(collected.local.own_addresses)
-        scan = in_background(partial(self._scan, discoveries))
+        scan = in_background(self._scan)
         mdns = in_background(self._browse)
         # The scan and mDNS take longest. The modules of the other steps are imported meanwhile.
         self._checkpoint()
         printers = in_background(self._read_printers)
-        queries = in_background(partial(self._query, discoveries))
+        queries = in_background(self._query)
         self._store_printers(printers)
-        collected.mdns = self._result("mdns", mdns, _failed_browse)
-        self._set_queues(discoveries)
+        self._collected.mdns = self._result("mdns", mdns, _failed_browse)
+        self._set_queues()
         self._checkpoint()
-        self._complete(scan, queries, discoveries)
+        self._complete(scan, queries)
 
     def _check_printers(self) -> None:
         """Contact this machine's printers, or one of them, and nothing else."""
@@ -183,54 +183,43 @@ class _Collection:
         from collectors.network.report_facts import printer_addresses_in
 
         collected = self._collected
-        discoveries = Discoveries(collected.local.own_addresses)
         self._store_printers(in_background(self._read_printers))
         collected.mdns = MdnsResult(state=SourceState("unsupported", _ONLY_PRINTERS))
         if any(map(is_resolved_by_mdns, collected.known or ())):
             collected.mdns = self._result("mdns", in_background(self._browse), _failed_browse)
         collected.macs = self._neighbour_macs()
         if self._can_use_network:
+            addresses = printer_addresses_in(collected)
             collected.selection = select_printers(
-                collected.known or (),
-                printer_addresses_in(collected),
-                collected.local.in_use,
-                exclude=self._job.exclude,
-                max_hosts=self._job.max_hosts,
+                collected.known or (), addresses, collected.local.in_use, self._job
             )
-        self._set_queues(discoveries)
-        queries = in_background(partial(self._query, discoveries))
-        self._wait_for_ipp_queries(discoveries, queries)
-        self._complete(in_background(partial(self._scan, discoveries)), queries, discoveries)
+        self._set_queues()
+        queries = in_background(self._query)
+        self._wait_for_ipp_queries(queries)
+        self._complete(in_background(self._scan), queries)
 
-    def _wait_for_ipp_queries(
-        self, discoveries: Discoveries, queries: "Future[Enrichment]"
-    ) -> None:
+    def _wait_for_ipp_queries(self, queries: "Future[Enrichment]") -> None:
         """Wait until the query thread is ready for the IPP ports that the scan will find open.
 
         A query of an IPP port then uses the connection that the scan has opened. If the scan starts
         earlier, the query needs a second connection, after a pause of a second.
         """
         ends_s = time.monotonic() + _IPP_QUERIES_WAIT_S
-        while not (discoveries.queries_ipp_at_once or queries.done() or self._is_over()):
+        while not (self._discoveries.queries_ipp_at_once or queries.done() or self._is_over()):
             if time.monotonic() >= ends_s:
                 break
             time.sleep(_SHORT_POLL_S)
 
-    def _complete(
-        self,
-        scan: "Future[ScanResult]",
-        queries: "Future[Enrichment]",
-        discoveries: Discoveries,
-    ) -> None:
+    def _complete(self, scan: "Future[ScanResult]", queries: "Future[Enrichment]") -> None:
         """Wait for the scan, contact the printers that it did not reach, and store all answers."""
         collected = self._collected
         collected.scan = self._result("scan", scan, _failed_scan)
         self._checkpoint()
         devices = in_background(self._check_devices)
-        self._contact_printers(discoveries)
+        self._contact_printers()
         snmp = in_background(self._query_snmp)
-        self._retry_print_ports(discoveries)
-        discoveries.is_complete = True
+        self._retry_print_ports()
+        self._discoveries.is_complete = True
         collected.macs = self._neighbour_macs()
         self._store_answers(queries, snmp)
         collected.device_answers = self._result("devices", devices, lambda _: DeviceAnswers())
@@ -242,11 +231,11 @@ class _Collection:
             self._collected.failures += known.failures
             self._collected.limitations += known.limitations
 
-    def _set_queues(self, discoveries: Discoveries) -> None:
+    def _set_queues(self) -> None:
         from collectors.network.report_facts import queues_in
 
         self._collected.macs = self._neighbour_macs()  # the MACs identify the mDNS announcers
-        discoveries.set_queues(queues_in(self._collected))
+        self._discoveries.set_queues(queues_in(self._collected))
 
     def _store_answers(
         self, queries: "Future[Enrichment]", snmp: "Future[tuple[Evidence, ...]]"
@@ -259,7 +248,7 @@ class _Collection:
         evidence = (*collected.enrichment.evidence, *self._result("snmp", snmp, lambda _: ()))
         collected.enrichment = replace(collected.enrichment, evidence=evidence)
 
-    def _contact_printers(self, discoveries: Discoveries) -> None:
+    def _contact_printers(self) -> None:
         """Connect to known printers that the scan did not reach."""
         collected, job = self._collected, self._job
         if collected.known is None or not self._can_use_network:
@@ -284,13 +273,13 @@ class _Collection:
         )
         collected.limitations += limitations
         if targets:
-            connect = partial(self._run_scan, targets, (), discoveries)
+            connect = partial(self._run_scan, targets, ())
             result = self._run_step("scan", connect, _failed_scan)
             collected.scan = merge(collected.scan, result, targets)
             if result.state.state == "succeeded":
                 collected.add_unanswered_ports(targets)
 
-    def _retry_print_ports(self, discoveries: Discoveries) -> None:
+    def _retry_print_ports(self) -> None:
         """Connect again to print ports that failed: another till may have been using them."""
         collected, started_s = self._collected, time.monotonic()
         for after_s in self._retry_delays_s:
@@ -302,7 +291,7 @@ class _Collection:
             if self._run.cancelled:
                 break
             before = {host.address: host for host in collected.scan.hosts}
-            connect = partial(self._run_scan, targets, (), discoveries, tries=1)
+            connect = partial(self._run_scan, targets, (), tries=1)
             result = self._run_step("scan", connect, _failed_scan)
             collected.scan = merge(collected.scan, result)
             collected.add_attempt(targets, before, result)
@@ -316,14 +305,12 @@ class _Collection:
             return None
         from collectors.network.watched_devices import unconfirmed_addresses
 
-        addresses = unconfirmed_addresses(
-            self._expected, collected.scan, collected.local, job.exclude
-        )
+        addresses = unconfirmed_addresses(self._expected, collected, job.exclude)
         if not addresses:
             return DeviceAnswers()
         return self._sources.check_addresses(addresses, self._discovery_ends_s, self._run)
 
-    def _scan(self, discoveries: Discoveries) -> ScanResult:
+    def _scan(self) -> ScanResult:
         targets, ports = self._collected.selection.targets, self._job.ports
         if self._job.printers_only:
             ports = USUAL_PORTS
@@ -332,31 +319,25 @@ class _Collection:
         if not targets:
             state = SourceState("unsupported", _NOTHING_TO_SCAN)
             return ScanResult(state=state, limitations=(_NOTHING_TO_SCAN,))
-        result = self._run_scan(targets, ports, discoveries)
+        result = self._run_scan(targets, ports)
         if any(target.way == "routed" for target in targets):
             table = self._sources.read_neighbour_table()
             result = with_neighbour_table(result, targets, table)
         for host in result.hosts:  # including hosts that only the neighbour table has
             if (host.address, host.mac_address) not in self._terminals:
-                discoveries.add_host(host.address)
+                self._discoveries.add_host(host.address)
         return result
 
     def _run_scan(
-        self,
-        targets: Sequence[Target],
-        ports: Sequence[int],
-        discoveries: Discoveries,
-        tries: int = TRIES,
+        self, targets: Sequence[Target], ports: Sequence[int], tries: int = TRIES
     ) -> ScanResult:
-        local = self._collected.local
+        local, macs = self._collected.local, self._collected.macs
         return self._sources.scan(
-            protect_terminals(
-                targets, self._terminals, local.in_use, local.own_addresses, self._collected.macs
-            ),
+            protect_terminals(targets, self._terminals, local.in_use, local.own_addresses, macs),
             ports,
             deadline_s=self._discovery_ends_s,
             run=self._run,
-            discoveries=discoveries,
+            discoveries=self._discoveries,
             tries=tries,
             terminals=self._terminals,
         )
@@ -399,12 +380,12 @@ class _Collection:
         failures = (*known_printers.failures, Failure(PRINTER_STEP, reason))
         return replace(known_printers, printers=(), failures=failures)
 
-    def _query(self, discoveries: Discoveries) -> Enrichment:
+    def _query(self) -> Enrichment:
         if not self._job.enrich:
             return Enrichment(limitations=(_QUERIES_DISABLED,))
         is_limited = self._job.device_only or self._job.printers_only
         interfaces = () if is_limited else self._interfaces
-        return self._sources.enrich(discoveries, interfaces, self._deadline_s, self._run)
+        return self._sources.enrich(self._discoveries, interfaces, self._deadline_s, self._run)
 
     def _query_snmp(self) -> tuple[Evidence, ...]:
         """Query this machine's printers by SNMP, if the configuration has a community."""

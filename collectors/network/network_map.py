@@ -53,8 +53,9 @@ def assemble_endpoints(
             key = (host.address, port)
             if any(service.type in PRINT_SERVICES for service in services):
                 announced_printers.add(key)
-            observation, ids = observed.ports.get(key), matches.printer_ids.get(key, ())
-            endpoints.append(_endpoint(host, port, services, observation, ids))
+            observation = observed.ports.get(key) or PortObservation(*key)
+            ids = matches.printer_ids.get(key, ())
+            endpoints.append(_endpoint(host, services, observation, ids))
     return by_importance(endpoints, announced_printers, observed.announcers)
 
 
@@ -189,11 +190,11 @@ def _services_by_port(host: HostObservation) -> dict[int, list[MdnsService]]:
 
 def _endpoint(
     host: HostObservation,
-    port: int,
     services: Sequence[MdnsService],
-    observation: PortObservation | None,
+    observation: PortObservation,
     printer_ids: tuple[str, ...],
 ) -> Endpoint:
+    port = observation.port
     is_open = _was_reached(host, port) is True
     return Endpoint(
         address=host.address,
@@ -209,26 +210,21 @@ def _endpoint(
 
 
 def _label(
-    host: HostObservation, services: Sequence[MdnsService], observation: PortObservation | None
+    host: HostObservation, services: Sequence[MdnsService], observation: PortObservation
 ) -> str | None:
     """Return a name of the endpoint, if possible one that is not technical (`is_technical`)."""
     port_names = [friendly_name(service) for service in services if service.instance]
     user_names = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_USERS]
-    names = [
-        *port_names,
-        *(user_names if port_names else ()),
-        *(observation.labels if observation else ()),
-    ]
-    return next(
-        (name for name in names if name and not is_technical(name)), next(iter(names), None)
-    )
+    names = [*port_names, *(user_names if port_names else ()), *observation.labels]
+    best = (name for name in names if name and not is_technical(name))
+    return next(best, names[0] if names else None)
 
 
 def _model(
-    host: HostObservation, services: Sequence[MdnsService], observation: PortObservation | None
+    host: HostObservation, services: Sequence[MdnsService], observation: PortObservation
 ) -> str | None:
     """Return the model, with the role in brackets if the device announces one: ``X (speaker)``."""
-    models = (*(observation.models if observation else ()), *map(txt_model, services), host.model)
+    models = (*observation.models, *map(txt_model, services), host.model)
     model = next(filter(None, map(display_model, filter(None, models))), None)
     roles = dict.fromkeys(filter(None, map(role_of, services)))
     role = "screen" if "screen" in roles else next(iter(roles), None)

@@ -36,17 +36,10 @@ NO_DEFAULT_ROUTE: Final = "this machine has no default route"
 
 def services_in(collected: CollectedFacts) -> ServiceSelection:
     """Return the announced services to list, given the MACs that are known so far."""
-    macs = {
-        **collected.macs,
-        **{h.address: h.mac_address for h in collected.scan.hosts if h.mac_address},
-    }
-    networks = tuple(
-        network_of(address)
-        for local in collected.local.in_use
-        for address in local.interface.addresses
-    )
+    scanned_macs = {h.address: h.mac_address for h in collected.scan.hosts if h.mac_address}
+    networks = [network_of(a) for i in collected.local.in_use for a in i.interface.addresses]
     unanswered = frozenset(target.address for target in collected.scan.unanswered)
-    link = LinkLayer(macs, unanswered, networks)
+    link = LinkLayer({**collected.macs, **scanned_macs}, unanswered, networks)
     return choose_services(collected.mdns.services, link, identifiers_of(collected.known or ()))
 
 
@@ -152,6 +145,7 @@ def facts_of(
     devices = _match_watched_devices(collected, job, remote) if is_complete else DeviceMatches()
     hosts = assemble_hosts(observed)
     selected_hosts = select_hosts(hosts, observed, matches, job.max_hosts)
+    is_list_cut = collected.selection.truncated or collected.mdns.truncated or announced.is_cut
     return NetworkFacts(
         scope=_scope(collected, job),
         os_platform=collected.os_platform,
@@ -170,7 +164,7 @@ def facts_of(
         unavailable=_unavailable(collected),
         failures=(*collected.failures, *collected.enrichment.failures),
         limitations=(*machine_causes(machine), *_limitations(collected, announced, hosts, job)),
-        truncated=_is_truncated(collected) or announced.is_cut or len(selected_hosts) < len(hosts),
+        truncated=is_list_cut or collected.is_cut_short or len(selected_hosts) < len(hosts),
         cancelled=cancelled,
     )
 
@@ -187,9 +181,7 @@ def _match_watched_devices(
         reason = NO_NETWORK if not job.device_only else ONLY_DEVICE
         answers = Answers({}, is_whole=False, reason=reason)
     else:
-        answers = answers_of(
-            collected.scan, collected.local, collected.selection, collected.macs, device_answers
-        )
+        answers = answers_of(collected, device_answers)
     return match_devices(expected, observed, answers)
 
 
@@ -228,10 +220,6 @@ def _unavailable(collected: CollectedFacts) -> Unavailable:
         gateway=gateway,
         os_version=None if collected.os_version else "the system does not report its version",
     )
-
-
-def _is_truncated(collected: CollectedFacts) -> bool:
-    return collected.selection.truncated or collected.mdns.truncated or collected.is_cut_short
 
 
 def _limitations(

@@ -63,7 +63,7 @@ class Sources:
     def resolve_hosts(
         self, printers: Sequence[KnownPrinter], deadline_s: float
     ) -> tuple[KnownPrinter, ...]:
-        from collectors.network.printers import resolve_hosts
+        from collectors.network.printers.host_names import resolve_hosts
 
         return resolve_hosts(printers, deadline_s)
 

@@ -4,19 +4,16 @@ A device is recognised by its MAC. A MAC that is learned, and not configured, ma
 device with a learned MAC is also recognised by its other identities, in the same way as a printer.
 """
 
-import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from collectors.contract import DeviceState, LearnedPrinter
+from collectors.network.collected_facts import CollectedFacts
 from collectors.network.matching.devices import Device, DeviceIndex, group_devices
 from collectors.network.matching.learned import learn
 from collectors.network.matching.recognise import compare
 from collectors.network.observations import DeviceAnswers, KnownPrinter, Observations
-from collectors.network.scan.scan import ScanResult
-from collectors.network.scan.targets import TargetSelection
-from collectors.shared.addresses import network_of, parse_networks
-from collectors.shared.host.local_network import LocalNetwork
+from collectors.shared.addresses import is_in_networks, network_of, parse_networks
 from collectors.shared.watched_devices import Answers, Expectation, state_of
 
 
@@ -30,7 +27,7 @@ class DeviceMatches:
 
 
 def unconfirmed_addresses(
-    expected: Sequence[Expectation], scan: ScanResult, local: LocalNetwork, exclude: Sequence[str]
+    expected: Sequence[Expectation], collected: CollectedFacts, exclude: Sequence[str]
 ) -> frozenset[str]:
     """Return the addresses at which devices may be and which the scan did not confirm.
 
@@ -39,7 +36,7 @@ def unconfirmed_addresses(
     unconfirmed addresses of the neighbour table are included, because this device may have one of
     these addresses.
     """
-    excluded = parse_networks(exclude)
+    scan, local, excluded = collected.scan, collected.local, parse_networks(exclude)
     links = [network_of(a) for i in local.in_use for a in i.interface.addresses]
     addresses = {expectation.address for expectation in expected if expectation.address}
     macs = {expectation.mac_address for expectation in expected if expectation.mac_address}
@@ -50,23 +47,14 @@ def unconfirmed_addresses(
     return frozenset(
         address
         for address in addresses - confirmed
-        if any(ipaddress.ip_address(address) in link for link in links)
-        and not any(ipaddress.ip_address(address) in network for network in excluded)
+        if is_in_networks(address, links) and not is_in_networks(address, excluded)
     )
 
 
-def answers_of(
-    scan: ScanResult,
-    local: LocalNetwork,
-    selection: TargetSelection,
-    macs: Mapping[str, str],
-    later_answers: DeviceAnswers,
-) -> Answers:
-    """Join the answers to the scan with the answers to later ARP requests.
-
-    ``macs`` is the neighbour table.
-    """
-    own_macs = {a: i.interface.mac_address for i in local.interfaces for a in i.addresses}
+def answers_of(collected: CollectedFacts, later_answers: DeviceAnswers) -> Answers:
+    """Join the answers to the scan with the answers to later ARP requests."""
+    scan, selection, interfaces = collected.scan, collected.selection, collected.local.interfaces
+    own_macs = {a: i.interface.mac_address for i in interfaces for a in i.addresses}
     hosts = {h.address: h.mac_address for h in scan.hosts if h.is_confirmed}
     routed = {t.address for t in selection.targets if t.way == "routed"}
     is_whole = scan.state.state == "succeeded"
@@ -76,7 +64,7 @@ def answers_of(
     return Answers(
         {**own_macs, **hosts, **later_answers.macs},
         silent - later_answers.macs.keys(),
-        macs,
+        collected.macs,
         scan.proxies,
         is_whole=is_whole and bool(selection.networks),
     )

@@ -148,6 +148,12 @@ def is_outside(address: str, networks: Sequence[Network]) -> bool:
     return not any(parsed in network for network in networks)
 
 
+def is_in_networks(address: str, networks: Iterable[Network]) -> bool:
+    """Return whether an IP address is in one of the networks. A scope id is ignored."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    return any(parsed in network for network in networks)
+
+
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Return the networks in ``texts``; an address is a network, too. Ignores invalid texts."""
     networks: list[Network] = []

@@ -2,7 +2,6 @@
 which device is the printer? The answers select a row of the table of verdicts. No I/O.
 """
 
-import ipaddress
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,7 +21,13 @@ from collectors.network.matching.symptoms import OutOfReach
 from collectors.network.matching.table import IdentityAt, Occupant, PortStatus, Situation
 from collectors.network.observations import KnownPrinter, Observations, PortObservation
 from collectors.network.scan.scan import PortState
-from collectors.shared.addresses import LINK_LOCAL, PRINT_PORTS, Network, parse_networks
+from collectors.shared.addresses import (
+    LINK_LOCAL,
+    PRINT_PORTS,
+    Network,
+    is_in_networks,
+    parse_networks,
+)
 
 _Endpoint = tuple[str, int | None]  # an address and a port
 _Choice = tuple[_Endpoint, Device]
@@ -111,7 +116,7 @@ class Reach:
             return attempts
         host = self._scanned.get(address)
         contact = host.contact(port) if host else None
-        if host is None and _is_in(address, self._networks):
+        if host is None and is_in_networks(address, self._networks):
             contact = "no-answer"
         return (contact,) if contact else ()
 
@@ -124,18 +129,18 @@ class Reach:
 
         An IPv6 address counts as an address in one of this machine's networks.
         """
-        if _is_in(address, (LINK_LOCAL,)):
+        if is_in_networks(address, (LINK_LOCAL,)):
             return "link-local"
         nearby = (*self._own_networks, *self._networks)
-        is_near = ":" in address or not self._own_networks or _is_in(address, nearby)
+        is_near = ":" in address or not self._own_networks or is_in_networks(address, nearby)
         if is_near or self.is_answering(address):
             return ""
         usual_networks = tuple(map(_usual_network, self._own_networks))
-        return "wrong mask" if _is_in(address, usual_networks) else "other network"
+        return "wrong mask" if is_in_networks(address, usual_networks) else "other network"
 
 
 class Cases:
-    """The cases of all network printers, by their position in ``known``.
+    """The cases of all network printers. ``by_number`` has them by their position in ``known``.
 
     A printer with a device URI of unknown form (`KnownPrinter.backend`) has no case.
     ``addresses`` are those of all devices that the printers use or may use.
@@ -148,16 +153,13 @@ class Cases:
         self.reach = Reach(observed)
         self._ports = observed.ports
         directory = Directory(observed, index)
-        self._cases = {
+        self.by_number = {
             number: self._make_case(printer, directory.resolve(printer))
             for number, printer in enumerate(known)
             if printer.transport == "network" and printer.backend is None
         }
-        devices = (device for case in self._cases.values() for device in case.devices)
+        devices = (device for case in self.by_number.values() for device in case.devices)
         self.addresses = {address for device in devices for address in device.addresses}
-
-    def get(self, number: int) -> Case | None:
-        return self._cases.get(number)
 
     def is_free(self, device: Device) -> bool:
         """Return whether this machine could print to a device and no queue uses it."""
@@ -166,7 +168,7 @@ class Cases:
     def others(self, case: Case) -> Iterator[Case]:
         """Yield the cases of the printers that share no address of their setup with ``case``."""
         addresses = set(case.printer.addresses)
-        for other in self._cases.values():
+        for other in self.by_number.values():
             if other is not case and not addresses & set(other.printer.addresses):
                 yield other
 
@@ -348,11 +350,6 @@ def _rank(observation: PortObservation) -> tuple[bool, int, int]:
     port = observation.port
     position = PRINT_PORTS.index(port) if port in PRINT_PORTS else len(PRINT_PORTS)
     return (observation.contact != "open", position, port)
-
-
-def _is_in(address: str, networks: tuple[Network, ...]) -> bool:
-    ip_address = ipaddress.ip_address(address.partition("%")[0])
-    return any(ip_address in network for network in networks)
 
 
 def _usual_network(network: Network) -> Network:

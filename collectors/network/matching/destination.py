@@ -103,7 +103,7 @@ class Directory:
     ) -> Destination:
         """Return a destination, without link-local IPv6 addresses if there are other addresses."""
         distinct = tuple(dict.fromkeys(endpoints))
-        usable = tuple(endpoint for endpoint in distinct if not _is_link_local(endpoint[0]))
+        usable = tuple((a, port) for a, port in distinct if not a.lower().startswith("fe80:"))
         endpoints = usable or ((self._address_to_contact(a), port) for a, port in distinct)
         return Destination(tuple(dict.fromkeys(endpoints)), is_one_of)
 
@@ -162,7 +162,3 @@ class Directory:
 
 def _plain_host_name(hostname: str) -> str:
     return host_names(hostname)[0]
-
-
-def _is_link_local(address: str) -> bool:
-    return address.lower().startswith("fe80:")

@@ -68,7 +68,7 @@ class _VerdictBuilder:
         self._printers_only = printers_only
 
     def verdict(self, number: int, printer: KnownPrinter) -> Verdict:
-        case = self.cases.get(number)
+        case = self.cases.by_number.get(number)
         if case is None:
             return self._to_verdict(verdicts.local_symptoms(printer))
         if self.cases.reach.has_no_observations or (
@@ -98,15 +98,7 @@ class _VerdictBuilder:
         observations = device.observations if device else ()
         ports = [(e.address, e.port) for e in observations if is_own(symptoms.printer, e)]
         unique_keys = tuple(dict.fromkeys((*((key,) if key else ()), *ports)))
-        return Verdict(
-            symptoms.printer,
-            symptoms.status,
-            reason,
-            key,
-            unique_keys,
-            device,
-            is_device_named=device is not None,
-        )
+        return Verdict(symptoms.printer, symptoms.status, reason, key, unique_keys, device)
 
     def _unresolved_verdict(self, case: Case, row: Row) -> Verdict:
         if row.outcome == "several":
@@ -115,7 +107,7 @@ class _VerdictBuilder:
                 f"ambiguous between {addresses}: all have its {verdicts.name_kind(case.printer)}"
             )
             symptoms = Symptoms(case.printer, row.status, evidence)
-            return replace(self._to_verdict(symptoms), is_device_named=True)
+            return replace(self._to_verdict(symptoms), has_candidates=True)
         symptoms = verdicts.unresolved_symptoms(case)
         if row.outcome == "unresolved":
             return self._to_verdict(symptoms)
@@ -256,7 +248,8 @@ class _VerdictBuilder:
 
 def _printer(verdict: Verdict, hints: Hints) -> Printer:
     printer = verdict.printer
-    is_lost = printer.transport == "network" and not verdict.is_device_named and not printer.backend
+    is_named = verdict.device is not None or verdict.has_candidates
+    is_lost = printer.transport == "network" and not is_named and not printer.backend
     matched_endpoint = join_host_port(*verdict.endpoint) if verdict.endpoint else None
     return Printer(
         id=printer.id,

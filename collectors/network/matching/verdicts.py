@@ -33,9 +33,9 @@ class Verdict:
     ``endpoint`` is the address and port that the printer was matched with. ``endpoints`` are all
     addresses and ports that belong to the printer. ``device`` is its device. The agent learns the
     identity of this device with the address ``learned_address``, unless ``learned_address`` is "".
-    ``is_device_named``: the reason already names the printer's device, or the devices that may be
-    the printer, so no hint (`Hints`) is added. ``taken_by`` is a different device that accepts
-    connections at the printer's address.
+    ``has_candidates``: the reason names the devices that may be the printer. If it names them or
+    the printer's device, no hint (`Hints`) is added. ``taken_by`` is a different device that
+    accepts connections at the printer's address.
     """
 
     printer: KnownPrinter
@@ -45,7 +45,7 @@ class Verdict:
     endpoints: tuple[Key, ...] = ()
     device: Device | None = None
     learned_address: str = ""
-    is_device_named: bool = False
+    has_candidates: bool = False
     taken_by: Device | None = None
 
 

@@ -28,7 +28,7 @@ from collectors.network.observations import (
     PrinterIdentifiers,
     is_resolved_by_mdns,
 )
-from collectors.shared.addresses import Network, is_outside
+from collectors.shared.addresses import Network, is_in_networks, is_outside
 from collectors.shared.arp.proxy_arp import MacCensus
 
 SERVICES_PER_HOST_MAX = 64
@@ -221,8 +221,7 @@ def _elsewhere(
     """
 
     def is_here(address: str) -> bool:
-        parsed = ipaddress.ip_address(address)
-        return parsed.is_link_local or any(parsed in network for network in networks)
+        return ipaddress.ip_address(address).is_link_local or is_in_networks(address, networks)
 
     far = {address for address in others if ":" not in address and not is_here(address)}
     is_reachable = any(":" not in a and a not in far for a in addresses)

@@ -90,10 +90,9 @@ class LinkRecords:
         """
         announcer = self.announcer(source)
         is_printer = source in self.quota.identifiers().addresses
+        dropped_sources = [source]
         if self._parsing_pool.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
             dropped_sources = self._queue.put(announcer, source, packet)
-        else:
-            dropped_sources = [source]
         for dropped in dropped_sources:
             if dropped in self._dropped_packets or len(self._dropped_packets) < SOURCES_MAX:
                 self._dropped_packets[dropped] += 1
@@ -127,11 +126,10 @@ class LinkRecords:
         They replace all records of ``source`` from multicast packets, which may be forged.
         """
         book = self._books.get(source)
-        if book is None or not book.is_verified:
-            if book is not None:
-                self._books.pop(source).close()
-            book = self._open(source, is_verified=True)
-        if book is not None:
+        if book and not book.is_verified:
+            self._books.pop(source).close()
+            book = None
+        if book := book or self._open(source, is_verified=True):
             book.add(records)
 
     def addresses_with_several_names(self) -> set[str]:
@@ -151,10 +149,9 @@ class LinkRecords:
 
     def _open(self, source: str, *, is_verified: bool = False) -> RecordBook | None:
         """Return a new book for an address, or None if there is no room for it."""
-        if len(self._books) >= SOURCES_MAX:
-            has_room = self._forget_one(source, is_verified=is_verified)
-            if not (has_room or is_verified):
-                return None
+        is_full = len(self._books) >= SOURCES_MAX
+        if is_full and not (self._forget_one(source, is_verified=is_verified) or is_verified):
+            return None
         book = self._books[source] = RecordBook(self.quota, source, self.announcer(source))
         book.is_verified = is_verified
         return book
@@ -167,11 +164,12 @@ class LinkRecords:
         a direct query. Returns whether a book was removed.
         """
 
+        printer_addresses = self.quota.identifiers().addresses
+
         def is_weak(source: str) -> bool:
             announcer = self._announcers.get(source, NO_HOST)
             return source not in printer_addresses and announcer == NO_HOST
 
-        printer_addresses = self.quota.identifiers().addresses
         weakest = next(filter(is_weak, reversed(self._books)), None)
         if weakest is None or (is_weak(newcomer) and not is_verified):
             return False

@@ -1,6 +1,5 @@
 """Browses DNS-SD services on every interface until no new answers arrive."""
 
-import ipaddress
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from collectors.network.mdns.services import select_services
 from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, Session, Watch
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.observations import NO_IDENTIFIERS, MdnsResult, PrinterIdentifiers
-from collectors.shared.addresses import Network, parse_networks
+from collectors.shared.addresses import Network, is_in_networks, parse_networks
 from collectors.shared.host.neighbours import read_neighbour_table
 from collectors.shared.watched_devices import PaymentTerminals, expectations, terminals_of
 
@@ -177,11 +176,7 @@ class _DirectQueries:
         neighbours = [a for a in present if link.is_neighbour((a, 0))]
         printer_addresses = self.identifiers().addresses
         neighbours.sort(key=lambda neighbour: neighbour not in printer_addresses)
-        allowed = (
-            neighbour
-            for neighbour in neighbours
-            if not any(ipaddress.ip_address(neighbour) in network for network in self.excluded)
-        )
+        allowed = (a for a in neighbours if not is_in_networks(a, self.excluded))
         return list(islice(allowed, HOSTS_MAX))
 
 
@@ -230,7 +225,7 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
 
 def _by_announcer(counts: Mapping[str, int], watches: Sequence[Watch]) -> str:
     """Return ``20 from 192.168.1.66, 3 from 2 others``, the largest counts first."""
-    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    ranked = Counter(counts).most_common()
     texts = [
         f"{count:,} from {_describe(announcer, watches)}"
         for announcer, count in ranked[:ANNOUNCERS_NAMED_MAX]

@@ -46,9 +46,7 @@ def query_names(
     ``LAST_WAIT_S`` to answer. Ends at ``deadline_s`` at the latest. Errors of the network or
     machine are not raised.
     """
-    opened = [
-        link for link in (open_link(interface) for interface in interfaces) if link is not None
-    ]
+    opened = [link for link in map(open_link, interfaces) if link is not None]
     queries = NameQueries([link for link in opened if link.sockets])
     try:
         queries.query_and_listen(discoveries, deadline_s, run)

@@ -181,9 +181,7 @@ def _join(services: Sequence[MdnsService]) -> list[MdnsService]:
     """
     ipv4_services = [service for service in services if ":" not in service.announcer]
     unmatched: list[MdnsService] = []
-    for ipv6_service in services:
-        if ":" not in ipv6_service.announcer:
-            continue
+    for ipv6_service in [service for service in services if ":" in service.announcer]:
         target = ipv6_service.hostname.lower(), ipv6_service.port
         candidates = [
             service

@@ -151,9 +151,8 @@ class Session:
             if now >= next_round_s:
                 self._query_round()
                 is_first = self._rounds == 1
-                next_round_s = now + (
-                    schedule.second_round_s if is_first else schedule.round_interval_s
-                )
+                pause_s = schedule.second_round_s if is_first else schedule.round_interval_s
+                next_round_s = now + pause_s
                 self._last_news_s = max(self._last_news_s, now)
             if now >= next_resolve_s:
                 self._query_missing(now)

@@ -90,9 +90,8 @@ def question_packets(questions: Iterable[Question]) -> tuple[bytes, ...]:
     5353 of this machine, and the kernel would deliver a unicast answer to only one of them.
     """
     bodies: list[list[bytes]] = [[]]
-    for question_bytes in filter(
-        None, (write_question(question.labels, question.type) for question in questions)
-    ):
+    encoded = (write_question(question.labels, question.type) for question in questions)
+    for question_bytes in filter(None, encoded):
         size = HEADER.size + sum(map(len, bodies[-1])) + len(question_bytes)
         if bodies[-1] and size > PACKET_MAX_BYTES:
             bodies.append([])

@@ -8,7 +8,7 @@ from collectors.contract import ConfiguredPrinter
 from collectors.network.observations import KnownPrinters
 from collectors.network.printers.configured import configured_printer
 from collectors.network.printers.cups import read_cups_printers
-from collectors.network.printers.host_names import resolve_hosts, with_literal_addresses
+from collectors.network.printers.host_names import with_literal_addresses
 from collectors.network.printers.serial_ports import (
     is_port_present,
     read_serial_printers,
@@ -16,8 +16,6 @@ from collectors.network.printers.serial_ports import (
 )
 from collectors.network.printers.usb import read_usb_printers, with_usb
 from collectors.network.printers.windows import read_windows_printers
-
-__all__ = ["read_known_printers", "resolve_hosts"]
 
 SPOOLER_TIME_S = 3.0
 

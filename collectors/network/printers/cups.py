@@ -58,7 +58,7 @@ def read_cups_printers(
     request = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_ATTRIBUTES)
     try:
         response = query_cups(request, deadline_s, environ)
-        return _bounded(_with_jobs(queue_printers(response), response, deadline_s, environ))
+        return _bounded(_with_jobs(response, deadline_s, environ))
     except NotRunning as error:
         if not error.is_socket_there and not queues_file.exists():
             return KnownPrinters()
@@ -121,12 +121,10 @@ def _printer(group: ipp.Group) -> KnownPrinter | None:
 
 
 def _with_jobs(
-    printers: tuple[KnownPrinter, ...],
-    response: ipp.Response,
-    deadline_s: float,
-    environ: Mapping[str, str],
+    response: ipp.Response, deadline_s: float, environ: Mapping[str, str]
 ) -> tuple[KnownPrinter, ...]:
-    """Add the number of stuck jobs of each queue. Jobs are queried only if any job waits."""
+    """Return the queues with the number of stuck jobs. Jobs are queried only if any job waits."""
+    printers = queue_printers(response)
     if not any(group.integer("queued-job-count") for group in response.printers):
         return printers
     try:

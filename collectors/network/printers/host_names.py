@@ -1,6 +1,5 @@
 """Resolves the host names of printers within a time limit."""
 
-import ipaddress
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -9,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from collectors.network.observations import SLOW_LOOKUP_S, KnownPrinter
-from collectors.shared.addresses import is_mdns_name
+from collectors.shared.addresses import is_mdns_name, plain_address
 from collectors.shared.background import in_background
 
 NAMES_MAX = 512
@@ -93,9 +92,5 @@ def _system_resolve(name: str) -> tuple[str, ...]:
 
 
 def _literal(host: str | None) -> str | None:
-    if host == "localhost":
-        return "127.0.0.1"
-    try:
-        return str(ipaddress.ip_address((host or "").partition("%")[0]))
-    except ValueError:
-        return None
+    is_own = host == "localhost"
+    return "127.0.0.1" if is_own else plain_address((host or "").partition("%")[0])

@@ -5,7 +5,6 @@ printer's UUID. The address at which Windows last found that printer is in the k
 below ``Enum``.
 """
 
-import ipaddress
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from collectors.contract import Failure
 from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import KnownPrinter, KnownPrinters
 from collectors.network.printers.device_uri import parse_device_uri
-from collectors.shared.addresses import join_host_port, split_host_port
+from collectors.shared.addresses import ipv4_host, join_host_port, split_host_port
 from collectors.shared.host.spooler_windows import Spooler, SpoolerPrinter, read_spooler
 from collectors.shared.text import clean_text
 
@@ -145,7 +144,8 @@ def _with_destination(printer: KnownPrinter, port_name: str, registry: Registry)
     if serial := _SERIAL.match(port_name):
         is_com = port_name.upper().startswith("COM")
         path = f"COM{serial[1]}" if is_com else clean_text(port_name)
-        present = _has_serial_port(registry, path) if is_com else None
+        ports = registry(SERIAL_PORTS) if is_com else None
+        present = None if ports is None else path in ports.values()
         return replace(printer, transport="serial", address=path, present=present)
     if port_name.startswith("\\\\"):
         return _shared_printer(printer, clean_text(port_name))
@@ -207,16 +207,8 @@ def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
 def _literal_address(port_name: str) -> tuple[str | None, int]:
     """Parse the address in the name of a port: ``IP_192.168.1.50``, ``192.168.1.50:9100``."""
     match = _IP_PORT.match(port_name)
-    host, number = split_host_port(match[1]) if match else (None, None)
-    try:
-        return str(ipaddress.IPv4Address(host or "")), number or RAW_PORT
-    except ValueError:
-        return None, RAW_PORT
-
-
-def _has_serial_port(registry: Registry, path: str) -> bool | None:
-    values = registry(SERIAL_PORTS)
-    return None if values is None else path in values.values()
+    address = match[1] if match else ""
+    return ipv4_host(address), split_host_port(address)[1] or RAW_PORT
 
 
 def _reasons(entry: SpoolerPrinter) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ status request to port 9100 would print paper, and payment terminals listen on p
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Final, Literal
@@ -68,21 +68,21 @@ def enrich(
     querier = _Querier(deadline_s, run, query or _query)
     hostnames = asyncio.run(querier.query_all(discoveries, interfaces))
     host_count = len(discoveries.hosts()) if interfaces else 0
-    limitations = _limitations(querier.excess_count, querier.unqueried_count, host_count)
+    limitations = tuple(querier.limitations(host_count))
     return Enrichment(tuple(querier.evidence), hostnames, tuple(querier.failures), limitations)
 
 
 class _Querier:
     """Queries many hosts at once, but only a few ports of each host at once.
 
-    ``unqueried_count`` is the number of ports that were not queried before the deadline, and
-    ``excess_count`` the number of ports beyond the limit. ``_silent`` are the hosts at which a
+    ``_unqueried_count`` is the number of ports that were not queried before the deadline, and
+    ``_excess_count`` the number of ports beyond the limit. ``_silent`` are the hosts at which a
     question timed out.
     """
 
     def __init__(self, deadline_s: float, run: Run, query: Query) -> None:
-        self.excess_count = 0
-        self.unqueried_count = 0
+        self._excess_count = 0
+        self._unqueried_count = 0
         self.evidence: list[Evidence] = []
         self.failures: list[Failure] = []
         self._deadline_s = deadline_s
@@ -111,11 +111,21 @@ class _Querier:
             discoveries.end_queries()
         # These ports are not queried any more. They are only counted.
         self._accept((*discoveries.take_ports(), *discoveries.take_waiting()))
-        self.unqueried_count = self._accepted.total() - self._done
+        self._unqueried_count = self._accepted.total() - self._done
         for task in self._pending:
             task.cancel()
         await asyncio.gather(*self._pending, return_exceptions=True)
         return await names
+
+    def limitations(self, host_count: int) -> Iterator[str]:
+        """Yield what was not queried. The names of ``host_count`` hosts were to be queried."""
+        if self._excess_count:
+            yield f"open ports not queried, because there are too many: {self._excess_count}"
+        if self._unqueried_count:
+            yield f"open ports not queried, because the time was up: {self._unqueried_count}"
+        if host_count > NAMES_MAX:
+            excess = host_count - NAMES_MAX
+            yield f"hosts not queried for their names, because there are too many: {excess}"
 
     async def _query_discovered(self, discoveries: Discoveries) -> None:
         while not self._run.cancelled and time.monotonic() < self._deadline_s:
@@ -140,14 +150,14 @@ class _Querier:
     def _accept(self, ports: Iterable[OpenPort]) -> list[OpenPort]:
         """Return the ports to query: at most ``PORTS_MAX`` for each question.
 
-        Counts the accepted ports, and in ``excess_count`` the ports beyond the limit.
+        Counts the accepted ports, and in ``_excess_count`` the ports beyond the limit.
         """
         accepted: list[OpenPort] = []
         allowed = [port for port in ports if port.port in ALLOWED]
         for entry in sorted(allowed, key=lambda target: tuple(ALLOWED).index(target.port)):
             question = ALLOWED[entry.port]
             if self._accepted[question] >= PORTS_MAX:
-                self.excess_count += 1
+                self._excess_count += 1
                 entry.close()
                 continue
             self._accepted[question] += 1
@@ -187,15 +197,3 @@ async def _query(open_port: OpenPort, question: Question) -> tuple[Evidence, ...
     if question == "ipp":
         return await query_ipp(open_port)
     return await query_web(open_port, is_tls=question == "web-tls")
-
-
-def _limitations(excess_count: int, unqueried_count: int, host_count: int) -> tuple[str, ...]:
-    texts = []
-    if excess_count:
-        texts.append(f"open ports not queried, because there are too many: {excess_count}")
-    if unqueried_count:
-        texts.append(f"open ports not queried, because the time was up: {unqueried_count}")
-    if host_count > NAMES_MAX:
-        excess = host_count - NAMES_MAX
-        texts.append(f"hosts not queried for their names, because there are too many: {excess}")
-    return tuple(texts)

@@ -76,9 +76,10 @@ def query_snmp(
         while selector.get_map() and not run.cancelled and time.monotonic() < ends_s:
             for key, _ in selector.select(_POLL_S):
                 socket_, target, request_id = key.data
-                evidence, is_over = _read(socket_, target, request_id)
+                data = _receive(socket_)
+                evidence = parse_answer(target, request_id, data or b"")
                 answers += (evidence,) if evidence else ()
-                if is_over:
+                if evidence or data is None:
                     selector.unregister(socket_)
     return tuple(answers)
 
@@ -123,18 +124,14 @@ def parse_answer(target: SnmpTarget, request_id: int, data: bytes) -> Evidence |
     )
 
 
-def _read(
-    socket_: socket.socket, target: SnmpTarget, request_id: int
-) -> tuple[Evidence | None, bool]:
-    """Read one datagram. Returns the evidence in it, and whether this target is done."""
+def _receive(socket_: socket.socket) -> bytes | None:
+    """Read one datagram. Returns b"" if there is none, and None if the port is closed."""
     try:
-        data = socket_.recv(_DATAGRAM_MAX)
+        return socket_.recv(_DATAGRAM_MAX)
     except BlockingIOError:
-        return None, False
+        return b""
     except OSError:
-        return None, True  # the port is closed
-    evidence = parse_answer(target, request_id, data)
-    return evidence, evidence is not None
+        return None
 
 
 def _reasons(bits: bytes) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from collectors.contract import NetworkJob
 from collectors.network.observations import KnownPrinter, SnmpTarget
 from collectors.network.scan.scan import ScannedHost
 from collectors.network.scan.targets import (
@@ -22,6 +23,7 @@ from collectors.network.scan.targets import (
 from collectors.shared.addresses import (
     PRINT_PORTS,
     Network,
+    is_in_networks,
     is_loopback,
     is_private,
     parse_networks,
@@ -39,9 +41,7 @@ def select_printers(
     known: Sequence[KnownPrinter],
     addresses: Collection[str],
     interfaces: Sequence[LocalInterface],
-    *,
-    exclude: Sequence[str],
-    max_hosts: int,
+    job: NetworkJob,
 ) -> TargetSelection:
     """Select the private IPv4 ``addresses`` of ``known`` printers, for a scan of nothing else.
 
@@ -57,7 +57,9 @@ def select_printers(
     )
     if not subnets:
         return TargetSelection()
-    selection = select_targets(interfaces, subnets=subnets, exclude=exclude, max_hosts=max_hosts)
+    selection = select_targets(
+        interfaces, subnets=subnets, exclude=job.exclude, max_hosts=job.max_hosts
+    )
     targets = tuple(target for target in selection.targets if target.address not in own)
     configured_addresses = {address for printer in known for address in printer.addresses}
     networks = tuple(
@@ -155,11 +157,11 @@ def _reason_against(
     address: str, exclude: Sequence[str], networks: Sequence[Network]
 ) -> str | None:
     parsed = ipaddress.ip_address(address)
-    is_on_link = parsed.version == 6 and any(parsed in network for network in networks)
+    is_on_link = parsed.version == 6 and is_in_networks(address, networks)
     if not is_private(address) and not is_on_link:
         return "is no private address and was not contacted"
     if parsed.is_link_local and parsed.version == 6:
         return "is a link-local IPv6 address and cannot be contacted without its interface"
-    if any(parsed in network for network in parse_networks(exclude)):
+    if is_in_networks(address, parse_networks(exclude)):
         return "is excluded by the configuration and was not contacted"
     return None

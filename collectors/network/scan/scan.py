@@ -96,7 +96,7 @@ def scan(
     with closing(network):
         resolved = resolve_targets(targets, terminals, deadline_s, run)
         run.on_cancel(network.wake)
-        sweep = Sweep(
+        swept = Sweep(
             network,
             resolved.allowed,
             ports,
@@ -105,12 +105,7 @@ def scan(
             tries=tries,
             room=read_table_room(),
             terminals=terminals,
-        )
-        swept = sweep.run(
-            deadline_s=deadline_s,
-            is_cancelled=lambda: run.cancelled,
-            on_progress=lambda done, all_: run.progress("scan", done, all_),
-        )
+        ).run(deadline_s, run)
     result = scan_result_of(swept, len(targets))
     result = with_neighbour_table(result, targets, resolved.answers)
     return replace(

@@ -8,9 +8,10 @@ resolving them first. All connections share one rate limit. The sweep uses the n
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from collectors.contract import Run
 from collectors.network.discoveries import Discoveries
 from collectors.network.scan.arp_window import ArpWindow
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
@@ -113,24 +114,17 @@ class Sweep:
         self._sockets = 0
         self._settled_s = math.inf
 
-    def run(
-        self,
-        *,
-        deadline_s: float,
-        is_cancelled: Callable[[], bool],
-        on_progress: Callable[[int, int], None],
-    ) -> SweepResult:
+    def run(self, deadline_s: float, run: Run) -> SweepResult:
         """Sweep until all targets are done, ``deadline_s`` has passed, or the run is cancelled.
 
-        ``deadline_s`` is a time of the network's clock. ``on_progress`` is called with two numbers:
-        the addresses that are done, and all addresses. It is called at most every `_TICK_S`, and
-        once at the end.
+        ``deadline_s`` is a time of the network's clock. Progress is reported at most every
+        `_TICK_S`, and once at the end: the number of addresses that are done, and of all addresses.
         """
         self._add_neighbours(self._network.known_neighbours())
         has_ended_early = False
         reported_s = -_TICK_S
         while not self._is_done(now := self._network.now()):
-            if is_cancelled() or now >= deadline_s:
+            if run.cancelled or now >= deadline_s:
                 has_ended_early = True
                 break
             self._resolve(now)
@@ -138,12 +132,12 @@ class Sweep:
             self._time_out(now)
             self._connect(now)
             if now - reported_s >= _TICK_S:
-                on_progress(self._done_count(now), self._total)
+                run.progress("scan", self._done_count(now), self._total)
                 reported_s = now
             events = self._network.wait(self._pause_s(now))
             self._add_neighbours(events.neighbours)
             self._add_contacts(events.contacts)
-        on_progress(self._done_count(self._network.now()), self._total)
+        run.progress("scan", self._done_count(self._network.now()), self._total)
         return self._result(has_ended_early)
 
     # ------------------------------------------------------------------ what is left to do
@@ -170,13 +164,9 @@ class Sweep:
             # used.
             if (due := host.probes.next_due) is not None and due > now:
                 timestamps.append(due)
-        if self._waits_for_pace:
+        if self._connection_pace.tokens < 1 and self._sockets < self._sockets_max:
             timestamps.append(now + self._connection_pace.next_s())
         return max(0.0, min(timestamps) - now)
-
-    @property
-    def _waits_for_pace(self) -> bool:
-        return self._connection_pace.tokens < 1 and self._sockets < self._sockets_max
 
     # ------------------------------------------------------------------ acting
 
@@ -301,10 +291,9 @@ class Sweep:
 
     def _begin(self, target: Target) -> SweptHost:
         ports = self._ports if target.ports is None else target.ports
-        is_doubtful = target.way == "routed"
         probes = HostProbes(
             ports,
-            abandon_when_silent=is_doubtful,
+            abandon_when_silent=target.way == "routed",
             tries=self._tries,
             ipp_last=self._discoveries.queries_ipp_at_once,
         )

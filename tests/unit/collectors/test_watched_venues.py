@@ -37,7 +37,11 @@ from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import PaymentTerminals, expectations, state_of
 from tests.sizes import amount
-from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
+from tests.unit.collectors.network.scan.simulated_lan import (
+    SimulatedHost,
+    SimulatedLan,
+    SimulatedRun,
+)
 from tests.unit.collectors.network.test_collector import RecordedRun
 from tests.unit.collectors.watched_venues import (
     GATEWAY,
@@ -113,9 +117,7 @@ class VenueSources(Sources):
         **_: object,
     ) -> ScanResult:
         sweep = Sweep(self.lan, targets, ports, discoveries=discoveries, terminals=terminals)
-        result = sweep.run(
-            deadline_s=self.lan.now() + 60, is_cancelled=lambda: False, on_progress=lambda *_: None
-        )
+        result = sweep.run(self.lan.now() + 60, SimulatedRun())
         return scan_result_of(result, len(targets))
 
     def browse(self, *_: object) -> MdnsResult:

@@ -21,6 +21,7 @@ from collectors.contract import (
     Run,
     SourceState,
 )
+from collectors.network.collected_facts import CollectedFacts
 from collectors.network.collector import collect_network
 from collectors.network.discoveries import Discoveries, OpenPort, Queues
 from collectors.network.observations import (
@@ -36,7 +37,7 @@ from collectors.network.observations import (
 )
 from collectors.network.scan.printer_targets import printer_targets
 from collectors.network.scan.scan import ScannedHost, ScanResult
-from collectors.network.scan.targets import Target, TargetSelection
+from collectors.network.scan.targets import Target
 from collectors.network.sources import Sources
 from collectors.network.watched_devices import answers_of
 from collectors.shared.addresses import parse_networks
@@ -654,5 +655,6 @@ def test_unanswered_addresses_are_silent_only_if_the_scan_was_complete(
     state: Literal["succeeded", "failed"], silent: set[str]
 ) -> None:
     result = ScanResult(state=SourceState(state), unanswered=(Target("10.0.0.9", "arp"),))
-    answers = answers_of(result, LAN, TargetSelection(), {}, DeviceAnswers())
+    collected = CollectedFacts("", "linux", local=LAN, scan=result)
+    answers = answers_of(collected, DeviceAnswers())
     assert answers.silent == silent

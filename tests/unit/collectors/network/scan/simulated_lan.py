@@ -5,9 +5,10 @@ network.
 import heapq
 import socket
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from collectors.contract import Facts
 from collectors.network.scan.sockets import ConnectResult, NetworkEvents
 from collectors.shared.addresses import PRINT_PORTS
 from collectors.shared.linux.rtnetlink import LinkNeighbour
@@ -140,3 +141,24 @@ class SimulatedLan:
         """Make `wait` return ``event`` after ``delay_s`` seconds."""
         self._event_count += 1
         heapq.heappush(self._events, (self._now + delay_s, self._event_count, event))
+
+
+@dataclass
+class SimulatedRun:
+    """Is cancelled as soon as ``is_cancelled`` returns True. Progress is passed to
+    ``on_progress``: the number of addresses that are done, and of all addresses.
+    """
+
+    is_cancelled: Callable[[], bool] = lambda: False
+    on_progress: Callable[[int, int], object] = lambda _done, _total: None
+
+    @property
+    def cancelled(self) -> bool:
+        return self.is_cancelled()
+
+    def progress(self, step: str, done: int, total: int | None = None) -> None:
+        self.on_progress(done, total or 0)
+
+    def checkpoint(self, facts: Facts) -> None: ...
+
+    def on_cancel(self, wake: Callable[[], None]) -> None: ...

@@ -12,7 +12,11 @@ from collectors.network.scan.targets import Target
 from collectors.shared.host.local_network import LocalInterface
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import PaymentTerminals
-from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
+from tests.unit.collectors.network.scan.simulated_lan import (
+    SimulatedHost,
+    SimulatedLan,
+    SimulatedRun,
+)
 
 TERMINAL, OTHER = "00:11:22:00:00:01", "00:11:22:00:00:02"
 PORTS = (80, 8443, 9100)
@@ -27,7 +31,7 @@ def sweep(
     targets = [Target(address, "arp", "eth0") for address in addresses]
     discoveries = Discoveries()
     result = Sweep(lan, targets, PORTS, discoveries=discoveries, terminals=terminals).run(
-        deadline_s=lan.now() + 60, is_cancelled=lambda: False, on_progress=lambda *_: None
+        lan.now() + 60, SimulatedRun()
     )
     return result, discoveries
 

@@ -15,7 +15,11 @@ from collectors.shared.addresses import PRINT_PORTS
 from collectors.shared.arp.priming import SETTLE_S
 from collectors.shared.arp.table_room import UNRESOLVED_DEFAULT
 from collectors.shared.linux.rtnetlink import LinkNeighbour
-from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
+from tests.unit.collectors.network.scan.simulated_lan import (
+    SimulatedHost,
+    SimulatedLan,
+    SimulatedRun,
+)
 
 PORTS = (22, 80, 443, 515, 9100, 9101)
 
@@ -35,10 +39,9 @@ def sweep(
 ) -> tuple[SweepResult, float]:
     """Return the result of the sweep, and its duration in seconds on the clock of ``lan``."""
     began = lan.now()
+    run = SimulatedRun(is_cancelled=lambda: lan.now() - began >= cancel_after_s)
     result = Sweep(lan, targets, ports, discoveries=discoveries or Discoveries()).run(
-        deadline_s=began + deadline_s,
-        is_cancelled=lambda: lan.now() - began >= cancel_after_s,
-        on_progress=lambda _done, _all: None,
+        began + deadline_s, run
     )
     return result, lan.now() - began
 
@@ -208,7 +211,7 @@ def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connec
             discoveries.set_queues({})
 
     Sweep(lan, subnet(10), (80, 631), discoveries=discoveries).run(
-        deadline_s=began + 60, is_cancelled=lambda: False, on_progress=set_queues
+        began + 60, SimulatedRun(on_progress=set_queues)
     )
     reported_s, contacted_s = discoveries.times["10.0.0.1", 631]
     assert reported_s == contacted_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
@@ -361,9 +364,7 @@ def test_progress_ends_with_all_addresses() -> None:
     reports: list[tuple[int, int]] = []
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1))})
     Sweep(lan, subnet(20), PORTS, discoveries=Discoveries()).run(
-        deadline_s=lan.now() + 60,
-        is_cancelled=lambda: False,
-        on_progress=lambda done, total: reports.append((done, total)),
+        lan.now() + 60, SimulatedRun(on_progress=lambda *report: reports.append(report))
     )
     assert reports[-1] == (20, 20)
     assert [done for done, _ in reports] == sorted(done for done, _ in reports)
