@@ -9,3 +9,10 @@ Severity = Literal["bad", "warn", "good", "muted"]
 
 SEVERITY_ORDER: Final[tuple[Severity, ...]] = ("bad", "warn", "good", "muted")
 """Most severe first."""
+STYLES: Final[dict[Severity, str]] = {
+    "good": "green",
+    "warn": "yellow",
+    "bad": "bold red",
+    "muted": "dim",
+}
+"""Styles of a text on a terminal, in the words of rich."""

@@ -59,8 +59,7 @@ def find_device(text: str, devices: Sequence[Device]) -> Device:
     matches = {
         device.instance_id: device
         for device in devices
-        if device.legacy_install_id.casefold() == word
-        or (word and str(device.instance_id).startswith(word))
+        if device.legacy_install_id.casefold() == word or str(device.instance_id).startswith(word)
     }
     hint = "`venue-control devices --search TEXT` searches names, locations and ids."
     return only_match(text, matches, "device", hint)

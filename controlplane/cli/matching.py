@@ -18,8 +18,11 @@ def only_match(
     hint: str,
     error: type[CommandError] = CommandError,
 ) -> Record:
-    """Return the only match of ``text``. Raises ``error`` if there is none or more than one."""
-    if not matches:
+    """Return the only match of ``text``.
+
+    Raises ``error`` if there is none or more than one. An empty text matches nothing.
+    """
+    if not (text and matches):
         raise error(f"no {noun} matches {text!r}", hint)
     if len(matches) > 1:
         ids = ", ".join(map(str, list(matches)[:IDS_MAX]))

@@ -73,7 +73,7 @@ def build_app(core: Core) -> Starlette:
         *console_api_routes(core),
         *retail_routes(core),
         *agent_protocol_routes(core),
-        Route("/healthz", _healthz),
+        Route("/healthz", Handler(core, _healthz, READ)),
         Route("/readyz", Handler(core, _readyz, READ)),
     ]
     # Paths are compared in this order, so the most frequent calls come first.
@@ -132,7 +132,7 @@ async def _readyz(core: Core, _request: Request) -> Response:
     return PlainTextResponse("ready\n")
 
 
-async def _healthz(_request: Request) -> Response:
+async def _healthz(_core: Core, _request: Request) -> Response:
     return PlainTextResponse("ok\n")
 
 

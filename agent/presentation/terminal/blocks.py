@@ -1,7 +1,6 @@
 """The building blocks of a terminal view: styled words, columns, tables, titles."""
 
 from collections.abc import Iterable
-from typing import Final
 
 from rich import box
 from rich.padding import PaddingDimensions
@@ -9,14 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agent.presentation.plain_text import plain
-from agent.presentation.severity import Severity
-
-STYLES: Final[dict[Severity, str]] = {
-    "good": "green",
-    "warn": "yellow",
-    "bad": "bold red",
-    "muted": "dim",
-}
+from agent.presentation.severity import STYLES, Severity
 
 
 def words(text: str, style: str = "") -> Text:

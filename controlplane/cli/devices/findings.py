@@ -4,7 +4,7 @@ import argparse
 from typing import Final
 
 from agent.presentation.humanize import counted
-from agent.presentation.terminal.blocks import STYLES
+from agent.presentation.severity import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.screen.cells import Columns, Styled, age, utc_text

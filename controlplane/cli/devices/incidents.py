@@ -9,7 +9,7 @@ from typing import Final
 
 from agent.presentation.connectivity.titles import CAUSE_TITLES
 from agent.presentation.humanize import counted, format_seconds
-from agent.presentation.terminal.blocks import STYLES
+from agent.presentation.severity import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.screen.cells import Columns, Styled, utc_text

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Final
 
 from agent.presentation.humanize import counted
-from agent.presentation.terminal.blocks import STYLES
+from agent.presentation.severity import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from agent.presentation.plain_text import plain
 from agent.presentation.report_csv import report_csv, tables_of
+from agent.presentation.severity import STYLES
 from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, ReportDetail, ReportDetailRequest, ReportSummary
 from agent.wire.payloads.by_kind import ReportPayload
@@ -87,8 +88,6 @@ def _read_list_of_service(
 
 
 def _headline_of(pair: DeviceReport) -> Cell:
-    from agent.presentation.terminal.blocks import STYLES  # rich is slow to import
-
     report = pair[1]
     if not isinstance(report, ListedReport):
         return ""

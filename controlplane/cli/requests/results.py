@@ -8,8 +8,7 @@ from typing import Final
 
 from agent.presentation.headline import headline_of
 from agent.presentation.humanize import counted
-from agent.presentation.severity import Severity
-from agent.presentation.terminal.blocks import STYLES
+from agent.presentation.severity import STYLES, Severity
 from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import location_of

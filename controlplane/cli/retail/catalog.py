@@ -180,7 +180,7 @@ def _find_good(client: RetailClient, text: str) -> Good:
         raise CommandError(f"there is no good {text}", hint) from error
     except ValueError:
         start = text.casefold()
-    matches = (each for each in client.goods() if start and str(each.id).startswith(start))
+    matches = (each for each in client.goods() if str(each.id).startswith(start))
     return only_match(text, {match.id: match for match in matches}, "good", hint)
 
 

@@ -60,9 +60,7 @@ def list_links(options: argparse.Namespace) -> None:
 
 def disconnect(options: argparse.Namespace) -> None:
     start = options.id.casefold()
-    matches = {
-        link.id: link.id for link in _links(options) if start and str(link.id).startswith(start)
-    }
+    matches = {link.id: link.id for link in _links(options) if str(link.id).startswith(start)}
     hint = "`venue-control support list` lists the links."
     link_id = only_match(options.id, matches, "link", hint, UsageError)
     if not in_database(options, lambda session: end_link(session, link_id, system_clock())):

@@ -145,11 +145,9 @@ def refresh(session: Session, refresh_token: str, now: datetime) -> NewRefreshTo
     return _issue(session, row.key_id, row.family, now)
 
 
-def forget_expired(session: Session, now: datetime) -> None:
-    session.execute(delete(RefreshToken).where(RefreshToken.expires_at <= now))
-
-
 def _issue(session: Session, key_id: UUID, family: UUID, now: datetime) -> NewRefreshToken:
+    """Add a new refresh token, and delete the expired ones of all keys."""
+    session.execute(delete(RefreshToken).where(RefreshToken.expires_at <= now))
     token = secrets.token_urlsafe(32)
     session.add(
         RefreshToken(

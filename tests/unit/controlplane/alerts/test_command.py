@@ -86,7 +86,7 @@ def test_an_alert_is_acknowledged_by_the_start_of_its_id(run: Run) -> None:
     assert alert["acknowledgedAt"] is not None
 
 
-@pytest.mark.parametrize("text", ["ffff", str(uuid.UUID(int=1))])
+@pytest.mark.parametrize("text", ["ffff", str(uuid.UUID(int=1)), ""])
 def test_an_unknown_alert_is_refused(run: Run, text: str) -> None:
     assert "alert" in run("acknowledge", text, code=1)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -292,10 +293,21 @@ async def test_a_refresh_token_expires(service: RunningService) -> None:
     second = (await refresh(service, first)).json()["refresh_token"]
     service.clock.advance(REFRESH_LIFETIME.total_seconds())
     assert_unauthenticated(await refresh(service, second))
-    now = service.clock()
-    service.database.write(lambda session: clients.forget_expired(session, now))
-    rows = service.database.read(lambda session: session.scalars(select(RefreshToken)).all())
-    assert rows == []
+
+
+async def test_an_exchange_deletes_expired_refresh_tokens(service: RunningService) -> None:
+    key = new_key(service)
+    await exchange(service, key)
+    service.clock.advance(REFRESH_LIFETIME.total_seconds() - 1)
+    await exchange(service, key)
+    assert len(stored_tokens(service)) == 2
+    service.clock.advance(1)
+    await exchange(service, key)
+    assert len(stored_tokens(service)) == 2
+
+
+def stored_tokens(service: RunningService) -> Sequence[RefreshToken]:
+    return service.database.read(lambda session: session.scalars(select(RefreshToken)).all())
 
 
 async def test_a_refresh_returns_a_new_access_token(service: RunningService) -> None:
