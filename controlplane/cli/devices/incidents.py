@@ -13,8 +13,12 @@ from agent.presentation.severity import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.screen.cells import Columns, Styled, utc_text
-from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_records
-from controlplane.cli.screen.tables import print_note
+from controlplane.cli.screen.output import (
+    CsvColumns,
+    print_json_or_csv,
+    print_note,
+    print_records,
+)
 from controlplane.devices.incidents.records import DeviceIncidentRecord, IncidentRecord
 
 Row = tuple[IncidentRecord, DeviceIncidentRecord]

@@ -10,8 +10,12 @@ from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of
 from controlplane.cli.screen.cells import Columns, Styled, age, status, utc_text
-from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_records
-from controlplane.cli.screen.tables import print_note
+from controlplane.cli.screen.output import (
+    CsvColumns,
+    print_json_or_csv,
+    print_note,
+    print_records,
+)
 from controlplane.devices.overview.records import PrinterRecord
 
 CSV: Final[CsvColumns[PrinterRecord]] = {

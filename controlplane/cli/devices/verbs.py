@@ -20,7 +20,7 @@ from controlplane.cli.devices.filters import Filters, location_of, state_of
 from controlplane.cli.devices.fleet import ListedDevice
 from controlplane.cli.screen.cells import Cell, age, status, utc_text
 from controlplane.cli.screen.confirmation import confirm
-from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_records
+from controlplane.cli.screen.output import CsvColumns, print_json_or_csv, print_note, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from controlplane.devices.timeline.timeline import Timeline
@@ -88,8 +88,6 @@ def print_devices(devices: Sequence[Device], *, is_cut: bool, all_count: int | N
         is_cut: whether the service has more devices than the client has read.
         all_count: number of devices before filtering.
     """
-    from controlplane.cli.screen.tables import print_note  # rich is slow to import
-
     print_records(
         devices,
         {

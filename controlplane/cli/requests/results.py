@@ -14,8 +14,8 @@ from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import location_of
 from controlplane.cli.requests.batch import DeviceRequest
 from controlplane.cli.screen.cells import NONE, Styled, status
-from controlplane.cli.screen.output import print_records
-from controlplane.cli.screen.tables import SHORT_ID, print_note
+from controlplane.cli.screen.output import print_note, print_records
+from controlplane.cli.screen.tables import SHORT_ID
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 

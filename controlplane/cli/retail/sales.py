@@ -12,7 +12,7 @@ from controlplane.cli.arguments.client import SALES_LIMIT
 from controlplane.cli.arguments.values import TimeRange
 from controlplane.cli.connection import retail_client_of
 from controlplane.cli.screen.cells import Columns
-from controlplane.cli.screen.output import print_csv, print_json_or_csv, print_records
+from controlplane.cli.screen.output import print_csv, print_json_or_csv, print_note, print_records
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import UsageError
 from controlplane.client.retail import RetailClient
@@ -79,8 +79,6 @@ def _rows(client: RetailClient, sales: Sequence[Sale]) -> Iterator[SaleRow]:
 
 
 def _print(rows: Sequence[SaleRow], *, is_cut: bool) -> None:
-    from controlplane.cli.screen.tables import print_note  # rich is slow to import
-
     print_records(rows, COLUMNS, "No sale was completed in this period.")
     if rows:
         print_note(_summary(rows) + ("; --limit N shows more" if is_cut else ""))

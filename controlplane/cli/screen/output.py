@@ -10,6 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from agent.presentation.plain_text import plain
 from agent.presentation.report_csv import Cell as CsvCell
 from agent.presentation.report_csv import csv_of
 from agent.wire.codec import to_plain
@@ -48,6 +49,16 @@ def print_records(
         tables.print_rows_with_sentences(tuple(columns), rows, empty)
     else:
         tables.print_rows(tuple(columns), rows, empty, title)
+
+
+def print_note(line: str) -> None:
+    """Print a line about the table: below it, or on standard error if the table is piped."""
+    from controlplane.cli.screen import tables  # rich is slow to import
+
+    if tables.is_piped():
+        sys.stderr.write(f"{plain(line)}\n")
+    else:
+        tables.console().print(tables.text_of(line, "dim"))
 
 
 def print_json_or_csv(

@@ -73,14 +73,6 @@ def print_lines(lines: Sequence[str]) -> None:
             console().print(Text(line), soft_wrap=is_piped())
 
 
-def print_note(line: str) -> None:
-    """Print a line about the table: below it, or on standard error if the table is piped."""
-    if is_piped():
-        sys.stderr.write(f"{plain(line)}\n")
-    else:
-        console().print(text_of(line, "dim"))
-
-
 def text_of(value: str, style: str = "") -> Text:
     return Text(plain(value), style)
 
