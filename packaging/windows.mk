@@ -1,7 +1,7 @@
 # Packages for Windows and their tests, and the formula for Homebrew. The Makefile includes this file.
 
 .PHONY: windows-msi test-msi winget homebrew
-windows-msi: $(STAMP) ## build dist/*.msi of a Windows program (wixl msitools; ONEDIR=…, SIGN_OPTIONS=…)
+windows-msi: $(STAMP) ## build dist/*.msi of a Windows program (ONEDIR=…, SIGN_OPTIONS=…; packages wixl msitools)
 	@$(REPRODUCIBLE) $(BIN)/python packaging/windows/build_msi.py $(ONEDIR) $(VERSION) dist
 
 test-msi: $(STAMP) ## install and uninstall the MSI under Wine (ARGS=--all: also repair, upgrade, failures, signature)

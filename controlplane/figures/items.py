@@ -50,7 +50,7 @@ class RankedArticle(NamedTuple):
 def items(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) -> Items:
     """Return the items of a currency, the highest net first.
 
-    The numbers in ``sums`` and ``articles`` are the positions of article snapshots.
+    ``sums`` and ``articles`` have the row keys (``LineSnapshot.position``) of article snapshots.
     """
     ranking = rank(sums, articles)
     net = sum(each.net for each in ranking)
@@ -72,7 +72,7 @@ def rank(
         article = articles.get(snapshot, Article())
         key = article.identity
         add_part(sums_by_item, key, part)
-        # The latest snapshot has the highest position.
+        # The latest snapshot has the highest row key.
         latest[key] = max(latest.get(key, (snapshot, article)), (snapshot, article))
     ranked = {key: RankedArticle(latest[key][1], part) for key, part in sums_by_item.items()}
     return [ranked[key] for key in sorted(ranked, key=lambda key: (-ranked[key].net, repr(key)))]

@@ -42,7 +42,7 @@ SHORT_BYTES: Final = 4_096
 """Maximum size of a body that is parsed in the event loop, which takes less than 2 ms. A body of
 `LARGE_BYTES` would block all other calls for 20 ms (`parse_charged`)."""
 SMALL_MAX_BYTES: Final = 4096
-"""Maximum size of the body of a call that needs no credential, or a password or code."""
+"""Default limit of `read_small`. Bodies with a password, code or token are smaller than this."""
 _BEARER: Final = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
 _API_KEY: Final = re.compile(r"vck_[A-Za-z0-9_-]{43}")
 

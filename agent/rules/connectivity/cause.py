@@ -1,7 +1,8 @@
 """Finds the cause of an interruption from one sample of the path to the service.
 
-The path is checked from this machine outwards. The first part that fails is the cause. Parts that
-were not measured are skipped.
+If the service answered or refused the connection, or a call was refused, that is examined first.
+Otherwise the path is checked from this machine outwards, and the first part that fails is the
+cause. Parts that were not measured are skipped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -192,7 +193,7 @@ def _anything_beyond_gateway_answers(sample: Sample) -> bool:
 
 
 def _cannot_forward(sample: Sample) -> bool:
-    """Return whether a local name server answers only names that it has stored."""
+    """Return whether a name server answers only names that it has stored."""
     return any(server.can_forward is False for server in sample.name_servers)
 
 

@@ -1,4 +1,4 @@
-"""The public surface that docs/compatibility.md promises to keep, read from the code.
+"""The public surface that docs/compatibility.md promises to keep, read from code and documents.
 
 `surface.json` is its recorded description. A line of it is never removed before the next major
 version. To record an intended addition:

@@ -65,7 +65,7 @@ def test_skipped_checks_and_warnings_block_no_dependent_checks() -> None:
     assert actual["c"].status == "ok"
 
 
-def test_the_field_after_orders_checks_and_creates_no_dependency() -> None:
+def test_a_check_runs_after_those_named_in_after_but_does_not_depend_on_them() -> None:
     names: list[str] = []
 
     def recording(name: str, outcome: Outcome) -> Callable[[Context], Outcome]:
