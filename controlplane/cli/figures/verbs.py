@@ -16,8 +16,8 @@ from controlplane.figures.records import VenuePulse
 from controlplane.figures.windows import Period
 
 COMPARED_MAX: Final = 40
-"""If there are more locations than this, the figures of none are compared with yesterday. The
-comparison requires a call to the service for each location.
+"""The figures of several locations together are compared with yesterday only if there are at most
+this many. The comparison requires a call to the service for each location.
 """
 
 

@@ -155,7 +155,7 @@ async def test_a_key_for_a_location_that_does_not_exist_is_refused(service: Runn
     assert (reply.status_code, reply.json()["detail"]) == (404, "there is no location loc-9")
 
 
-async def test_a_key_with_expires_unused_is_revoked_after_an_hour_without_use(
+async def test_a_key_with_expires_unused_is_revoked_if_it_is_not_used_within_an_hour(
     service: RunningService,
 ) -> None:
     browser = await sign_in(service)
