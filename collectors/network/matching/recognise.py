@@ -39,8 +39,8 @@ class Comparison:
 
     ``by`` is the evidence that it is, and ``difference`` the evidence that it is not.
     ``has_shared_identity``: ``likeness`` is "unknown", because the device has only one of the
-    printer's identities, and this is not the MAC. ``contradicts_learned``: the device differs from the identity
-    that the agent has learned for the printer.
+    printer's identities, and this is not the MAC. ``contradicts_learned``: the device differs from
+    the identity that the agent has learned for the printer.
     """
 
     likeness: Likeness
