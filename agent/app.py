@@ -82,7 +82,7 @@ class Runtime:
     foreground: bool
     """Whether the daemon runs on a terminal. Each heartbeat reports this."""
     config_path: Path | None = None
-    """The configuration that the user named, if any."""
+    """The path of the configuration that the user gave, if any."""
     collector_command: Callable[[str], Sequence[str]] | None = None
     """Returns the command line of the collector for a kind. None means the default command."""
     kept_key: ApiKeySource | None = None

@@ -77,8 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Let SIGINT interrupt the run. Stop the run if it declares that this machine lacks a
-    prerequisite which it has.
+    """Let SIGINT interrupt the run. Stop the run if this machine has a prerequisite that
+    `TESTS_WITHOUT` declares as missing.
     """
     # A shell makes its background processes ignore SIGINT. Processes that tests start would inherit
     # this.

@@ -22,7 +22,7 @@ from agent.errors import ServiceUnavailable
 from agent.rules.clock_skew import ClockSkew, ServiceClock
 from agent.rules.command_frames import Frame, parse_frame
 from agent.rules.replies import error_of, http_date
-from agent.wire import device_operations as wire
+from agent.wire import device_operations as messages
 from agent.wire import routes
 from agent.wire.base import Message
 from agent.wire.codec import decode, encode
@@ -87,28 +87,30 @@ class ServiceClient:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def challenge(self, request: wire.ChallengeRequest) -> wire.ChallengeReply:
-        return await self._exchange(Failpoint.CHALLENGE_CALLED, request, wire.ChallengeReply)
+    async def challenge(self, request: messages.ChallengeRequest) -> messages.ChallengeReply:
+        return await self._exchange(Failpoint.CHALLENGE_CALLED, request, messages.ChallengeReply)
 
-    async def enroll(self, request: wire.EnrollRequest) -> wire.EnrollmentRecord:
+    async def enroll(self, request: messages.EnrollRequest) -> messages.EnrollmentRecord:
         return _decode_record(await self._post(Failpoint.ENROLL_CALLED, encode(request)))
 
-    async def current(self) -> wire.EnrollmentRecord | None:
-        body = await self._post(Failpoint.CURRENT_CALLED, encode(wire.EmptyRequest()))
+    async def current(self) -> messages.EnrollmentRecord | None:
+        body = await self._post(Failpoint.CURRENT_CALLED, encode(messages.EmptyRequest()))
         # Only null means that there is no binding. An empty reply is an error.
         if body.strip() == b"null":
             return None
         return _decode_record(body)
 
-    async def heartbeat(self, request: wire.HeartbeatRequest) -> wire.HeartbeatReply:
-        return await self._exchange(Failpoint.HEARTBEAT_CALLED, request, wire.HeartbeatReply)
+    async def heartbeat(self, request: messages.HeartbeatRequest) -> messages.HeartbeatReply:
+        return await self._exchange(Failpoint.HEARTBEAT_CALLED, request, messages.HeartbeatReply)
 
-    async def acknowledge(self, request: wire.AcknowledgeRequest) -> wire.AcknowledgeReply:
-        return await self._exchange(Failpoint.ACKNOWLEDGE_CALLED, request, wire.AcknowledgeReply)
+    async def acknowledge(self, request: messages.AcknowledgeRequest) -> messages.AcknowledgeReply:
+        return await self._exchange(
+            Failpoint.ACKNOWLEDGE_CALLED, request, messages.AcknowledgeReply
+        )
 
-    async def submit_result(self, body: bytes) -> wire.SubmitResultReply:
+    async def submit_result(self, body: bytes) -> messages.SubmitResultReply:
         """Send a sealed body without changes."""
-        return _decode(wire.SubmitResultReply, await self._post(Failpoint.SUBMIT_CALLED, body))
+        return _decode(messages.SubmitResultReply, await self._post(Failpoint.SUBMIT_CALLED, body))
 
     @contextlib.asynccontextmanager
     async def commands(
@@ -127,7 +129,7 @@ class ServiceClient:
         async with contextlib.AsyncExitStack() as stack:
             with passing(Failpoint.COMMANDS_OPENED), http.as_unavailable():
                 async with asyncio.timeout(answer_within_s or self._timeout_s):
-                    body = encode(wire.EmptyRequest())
+                    body = encode(messages.EmptyRequest())
                     timeout = http.stream_timeout(self._timeout_s)
                     reply = self._stream(routes.ON_COMMANDS, body, accept, timeout=timeout)
                     response = await stack.enter_async_context(reply)
@@ -191,11 +193,11 @@ class ServiceClient:
         yield parse_frame(body)
 
 
-def _decode_record(body: bytes) -> wire.EnrollmentRecord:
+def _decode_record(body: bytes) -> messages.EnrollmentRecord:
     if len(body) > RECORD_MAX_BYTES:
         reason = f"the enrollment is larger than {RECORD_MAX_BYTES} bytes"
         raise ServiceUnavailable("bad-reply", reason)
-    return _decode(wire.EnrollmentRecord, body)
+    return _decode(messages.EnrollmentRecord, body)
 
 
 def _decode(model: type[Reply], body: bytes) -> Reply:

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None) -> int:
-    """Run the checks. ``write`` writes the bundle; None if there is none."""
+    """Run the checks. ``write`` writes the bundle. It is None if no bundle is requested."""
     context = Context(config_path=options.config)
     start_s = time.monotonic()
     known_results = _check_before_step_down(context, for_bundle=write is not None)

@@ -175,7 +175,7 @@ def headlines_of(state: StateDirectory, rows: Sequence[HistoryRow]) -> dict[str,
 
 
 def _show(screen: Screen, state: StateDirectory, rows: Sequence[HistoryRow], limit: int) -> None:
-    """Print at most ``limit`` rows."""
+    """Print at most ``limit`` rows, and a hint if there are more."""
     headlines = headlines_of(state, rows[:limit])
     lines = [_lines_of(row, headlines.get(row.report_id or "")) for row in rows[:limit]]
     screen.table(("when (UTC)", "kind", "result", "report or reason"), chain(*lines))

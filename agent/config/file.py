@@ -55,7 +55,10 @@ class LoadedConfig(Generic[ConfigModel]):
 
 @dataclass(frozen=True, slots=True)
 class _RawConfig:
-    """The content of file and variables before validation. ``name`` is the file's name."""
+    """The configuration from the file and the environment variables, before validation.
+
+    ``name`` is the name of the file.
+    """
 
     tree: dict[str, Any]
     name: str

@@ -473,7 +473,8 @@ SECTIONS: Final[Mapping[str, type[Section]]] = {
     for kind in (field.annotation, *get_args(field.annotation))
     if isinstance(kind, type) and issubclass(kind, Section)
 }
-"""The tables of the configuration by name; for an array of tables, the model of one table."""
+"""The model of each table of the configuration, by the table's name. An array of tables has one
+model for all of them."""
 
 
 def is_privileged() -> bool:

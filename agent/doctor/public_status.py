@@ -21,9 +21,9 @@ WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitFacts(ServiceState):
-    """The state of a unit in the service manager that ``manager`` names.
+    """The state of a unit. ``manager`` is the name of the service manager.
 
-    With systemd, a masked unit is also installed.
+    A unit that is masked in systemd counts as installed.
     """
 
     manager: str
@@ -63,7 +63,7 @@ def parse_systemctl(text: str) -> UnitFacts | None:
 
 
 def other_agents(holder: int | None) -> tuple[int, ...] | None:
-    """Return the process ids of agents; None if processes cannot be listed.
+    """Return the process ids of other agents; None if processes cannot be listed.
 
     This process and its parent are left out. An agent of another user is not
     listed if the system hides the command lines of other users' processes.
@@ -91,7 +91,7 @@ def describe_processes(pids: Sequence[int]) -> str:
 
 
 def is_agent(words: tuple[str, ...]) -> bool:
-    """Return whether ``words`` start a daemon, like `venue-agent run` or `python -m agent run`."""
+    """Return whether the command line ``words`` starts a daemon, such as `venue-agent run`."""
     for index, word in enumerate(words[:-1]):
         is_program = _name(word) == "venue-agent" or (word == "agent" and words[index - 1] == "-m")
         if is_program:

@@ -47,7 +47,7 @@ class _Repetitions:
 
 
 def fields_in(record: logging.LogRecord) -> dict[str, str]:
-    """Return those of FIELDS that a record has."""
+    """Return the values of the `FIELDS` that a record has, by field."""
     values = {field: getattr(record, field, None) for field in FIELDS}
     return {field: str(value) for field, value in values.items() if value is not None}
 

@@ -134,7 +134,7 @@ def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
 def _interface_row(link: MapInterface) -> InterfaceRow:
     return InterfaceRow(
         name=shorten(link.name),
-        # The contract's numbers are floats.
+        # Like all numbers of the contract, the prefix length is a float.
         addresses=tuple(f"{shorten(a.address)}/{a.prefix_length:.6g}" for a in link.addresses),
         gateways=tuple(map(shorten, link.gateways)),
         mac_address=shorten(link.mac_address or ""),

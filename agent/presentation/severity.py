@@ -15,4 +15,4 @@ STYLES: Final[dict[Severity, str]] = {
     "bad": "bold red",
     "muted": "dim",
 }
-"""Styles of a text on a terminal, in the words of rich."""
+"""The style of a text on a terminal, as rich names it, by severity."""

@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits double from ``base_s`` up to ``cap_s`` (seconds)."""
+    """Waits that double with each failed try, from ``base_s`` to at most ``cap_s`` seconds."""
 
     base_s: float
     cap_s: float

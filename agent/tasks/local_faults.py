@@ -33,7 +33,7 @@ class LocalFaultRecorder:
     def __init__(self, read: Callable[[], Awaitable[LocalReading]]) -> None:
         self._read = read
         self.faults = LocalFaults()
-        """The incidents that have not ended."""
+        """The open incidents, and the recent ones that a new incident may continue."""
         self._throttling = Throttling()
         self._due_s = 0.0
 

@@ -14,7 +14,7 @@ from agent.wire.validation import MESSAGE_MAX, Issue, ValidationError, issues_of
 
 T = TypeVar("T")
 
-# Without this type, mypy would refuse types as arguments: it does not know that they are hashable.
+# mypy does not know that types are hashable. Without this annotation, it would refuse them.
 _adapter: Final[Callable[[Any], TypeAdapter[Any]]] = cache(TypeAdapter)
 
 

@@ -19,7 +19,7 @@ from collectors.shared.text import clean_text
 P = ParamSpec("P")
 
 Fields = Iterable[Field]
-"""Fields that are read only once: a source may return a tuple of them, or yield them."""
+"""The fields of a source: a tuple, or a generator, which can be iterated only once."""
 
 FieldTuple = tuple[Field, ...]
 

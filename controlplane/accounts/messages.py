@@ -160,7 +160,7 @@ class ChooseOrganizationReply(Tolerant):
 
 
 class GrantRecord(Tolerant):
-    """A grant.
+    """The consent of a user to an OAuth client.
 
     Attributes:
         client_name: the name that the client registered.

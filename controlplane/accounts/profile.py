@@ -171,7 +171,7 @@ def list_grants(context: RequestContext, _body: messages.EmptyRequest) -> messag
 
 
 def end_grant(context: RequestContext, body: messages.GrantEndRequest) -> messages.EndReply:
-    """End a grant of the user and its tokens."""
+    """End an OAuth grant of the user, together with its tokens."""
     grant = grants.end_by_id(context.session, body.grant_id, context.caller.session_user_id)
     if grant is None:
         raise not_found("grant")

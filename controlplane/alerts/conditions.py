@@ -93,7 +93,7 @@ def _select_bound(organization_id: str, rule: Rule) -> Select[int]:
 
 
 def _in_scope(query: Select[int], table: Any, organization_id: str, rule: Rule) -> Select[int]:
-    """Add the conditions for rows of ``table`` in the scope of a rule."""
+    """Restrict ``query`` to rows of an organization, and of the rule's location if it has one."""
     query = query.where(table.organization_id == organization_id)
     return query.where(table.location_id == rule.location_id) if rule.location_id else query
 

@@ -1,4 +1,4 @@
-"""One evaluation of the fleet: update device status, apply the alert rules, store alerts.
+"""Evaluates the fleet: updates the status of devices, applies the alert rules, stores alerts.
 
 `facts_of` returns the facts about a location, for the alert rules.
 """
@@ -37,7 +37,7 @@ LOCK: Final = 0x6E6F7469
 
 @dataclass(frozen=True, slots=True)
 class BoundDevice:
-    """A device that is bound at the location."""
+    """A device that has a binding with the location."""
 
     instance_id: UUID
     last_seen_at: datetime
@@ -59,7 +59,7 @@ class Monitoring:
     def after_evaluation(self, now: datetime, pause: timedelta) -> "Monitoring":
         """Return the times after an evaluation at ``now``.
 
-        If the previous evaluation is longer ago than ``pause``, ``now`` is the new ``resumed_at``.
+        ``now`` is the new ``resumed_at`` if the previous evaluation was longer ago than ``pause``.
         """
         return Monitoring(now, now if now - self.checked_at > pause else self.resumed_at)
 

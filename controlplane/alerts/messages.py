@@ -40,9 +40,9 @@ RESOLVED: Final = {
     ("no_report_for", False): "sends reports again",
     ("broken", True): "no longer reports a fault repeatedly",
 }
-"""The predicate of the sentence about an alert that resolves, with the keys of `FIRING`.
+"""The predicate of the sentence about an alert that resolves. The keys are those of `FIRING`.
 
-`STABLE` is the predicate of the keys that are missing.
+If a key is missing, the predicate is `STABLE`.
 """
 STABLE: Final = "has been stable for an hour"
 

@@ -34,7 +34,7 @@ ROLLUPS: Final[Mapping[type, Any]] = {
     DaySums: rollup_tables.DayRollup,
     ItemSums: rollup_tables.ItemDayRollup,
 }
-"""The rollup of days with the columns of each type of sums."""
+"""The rollup of days for each type of sums. It has one column for each of the sums."""
 Types = Collection[str] | None
 """Requested types of payment; None means all."""
 
@@ -126,7 +126,7 @@ class Reader:
     def sums_by(
         self, sum_type: type[Part], day_ranges: Iterable[DayRange], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[Part]]:
-        """Yield sums by currency and ``columns`` of the rollup of days, or of items by day."""
+        """Yield sums by currency and ``columns``, from the rollup of ``sum_type`` (`ROLLUPS`)."""
         key = ("currency", *columns)
         for day_range in day_ranges:
             for currency, *row in self._sum(ROLLUPS[sum_type], key, day_range):

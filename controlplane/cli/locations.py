@@ -74,7 +74,7 @@ def set_name(options: argparse.Namespace) -> None:
 
 
 def require_name(text: str, noun: str = "a name") -> str:
-    """Return a trimmed name, or another text with the same limits.
+    """Return ``text`` trimmed. It is a name, or another text with the same limits.
 
     Raises:
         UsageError: the text is empty, too long or not printable. The message calls it ``noun``.

@@ -18,9 +18,9 @@ def only_match(
     hint: str,
     error: type[CommandError] = CommandError,
 ) -> Record:
-    """Return the only match of ``text``.
+    """Return the only record in ``matches``, the records that match ``text``.
 
-    Raises ``error`` if there is none or more than one. An empty text matches nothing.
+    Raises ``error`` if there is none or more than one, or if ``text`` is empty.
     """
     if not (text and matches):
         raise error(f"no {noun} matches {text!r}", hint)

@@ -191,7 +191,7 @@ def _add_entry(
 
 
 def _note_sign_out(session: Session, operation: Operation, user: User) -> None:
-    """Add an entry to the audit log of each organization of the user."""
+    """Note in the audit log of each organization of the user that the user was signed out."""
     for membership in users.memberships(session, user.id):
         add_audit_entry(
             session, operation, user_subject(user), "signed out everywhere",

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
-from agent.wire import device_operations as agents
+from agent.wire import device_operations, routes
 from agent.wire import operator_operations as operators
-from agent.wire import routes
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.analytics import messages as figures
@@ -40,16 +39,29 @@ class Operation(Generic[Body, Reply]):
 class OperationsClient(ServiceCalls):
     """Every operation of the facade: for devices, operators, support and figures."""
 
-    challenge = Operation(routes.CHALLENGE, agents.ChallengeRequest, agents.ChallengeReply)
+    challenge = Operation(
+        routes.CHALLENGE, device_operations.ChallengeRequest, device_operations.ChallengeReply
+    )
     enroll = Operation(
-        routes.ENROLL, agents.EnrollRequest, agents.EnrollmentRecord, is_repeatable=False
+        routes.ENROLL,
+        device_operations.EnrollRequest,
+        device_operations.EnrollmentRecord,
+        is_repeatable=False,
     )
-    heartbeat = Operation(routes.HEARTBEAT, agents.HeartbeatRequest, agents.HeartbeatReply)
-    acknowledge = Operation(routes.ACKNOWLEDGE, agents.AcknowledgeRequest, agents.AcknowledgeReply)
+    heartbeat = Operation(
+        routes.HEARTBEAT, device_operations.HeartbeatRequest, device_operations.HeartbeatReply
+    )
+    acknowledge = Operation(
+        routes.ACKNOWLEDGE, device_operations.AcknowledgeRequest, device_operations.AcknowledgeReply
+    )
     submit_result = Operation(
-        routes.SUBMIT_RESULT, agents.SubmitResultRequest, agents.SubmitResultReply
+        routes.SUBMIT_RESULT,
+        device_operations.SubmitResultRequest,
+        device_operations.SubmitResultReply,
     )
-    on_commands = Operation(routes.ON_COMMANDS, agents.EmptyRequest, agents.CommandList)
+    on_commands = Operation(
+        routes.ON_COMMANDS, device_operations.EmptyRequest, device_operations.CommandList
+    )
 
     device = Operation(
         routes.DEVICE_DETAIL, operators.DeviceDetailRequest, operators.DeviceDetailReply
@@ -86,11 +98,12 @@ class OperationsClient(ServiceCalls):
     support_confirm = Operation(support_routes.CONFIRM, support.ConfirmRequest, support.Link)
     support_disconnect = Operation(support_routes.DISCONNECT, support.TokenRequest, support.Link)
 
-    def current(self) -> agents.EnrollmentRecord | None:
+    def current(self) -> device_operations.EnrollmentRecord | None:
         """Return the newest of this API key's enrollments that are not revoked, or None."""
-        reply: Any = agents.EnrollmentRecord | None  # a union is not a type for mypy
-        record: agents.EnrollmentRecord | None = self.post(
-            routes.CURRENT, agents.EmptyRequest(), reply
+        # mypy does not accept a union as a `type`.
+        reply: Any = device_operations.EnrollmentRecord | None
+        record: device_operations.EnrollmentRecord | None = self.post(
+            routes.CURRENT, device_operations.EmptyRequest(), reply
         )
         return record
 

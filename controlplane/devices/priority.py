@@ -47,7 +47,7 @@ _BY_PRIORITY: Final[dict[int, Health]] = {
 }
 _BY_SEVERITY: Final[dict[str, Health]] = {"bad": "broken", "warn": "warning"}
 _ONLINE_BY_SEVERITY: Final = {"bad": Priority.BROKEN, "warn": Priority.WARNING}
-"""The priority of a device that is online. With all other severities, it is `Priority.OK`."""
+"""The priority of an online device by its severity. With other severities, it is `Priority.OK`."""
 
 
 def health_of(priority: int, severity: str | None) -> Health:

@@ -31,10 +31,10 @@ Parse = Callable[[bytes], Any]
 result and the refusal must be picklable, because they are passed between processes."""
 
 
-class ReplacedProcesses:
+class RestartedProcesses:
     """Processes that are started when they are needed, and again if one of them died.
 
-    Use it from the event loop only. ``close`` ends the processes.
+    Use this class from the event loop only. ``close`` ends the processes.
 
     Args:
         start: starts the processes.
@@ -72,7 +72,7 @@ class ReplacedProcesses:
         raise unavailable(self._failure)
 
 
-class BodyReader(ReplacedProcesses):
+class BodyReader(RestartedProcesses):
     """Parses bodies in one process."""
 
     def __init__(self) -> None:

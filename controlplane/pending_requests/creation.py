@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 
 from agent.wire.vocabulary import Kind
-from controlplane.devices.requests.requests import refusal_of_impossible
+from controlplane.devices.requests.requests import refusal_of_request
 from controlplane.operation.audit_entries import Event, Subject, device_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (
@@ -40,7 +40,7 @@ def create(
             "until", f"must be in the future, at most {UNTIL_MAX.days} days from now"
         )
     devices = _devices(context, body)
-    able_devices = [each for each in devices if refusal_of_impossible(each, body.kind) is None]
+    able_devices = [each for each in devices if refusal_of_request(each, body.kind) is None]
     existing = _existing_requests(context, able_devices, body.kind)
     new_devices = [device for device in able_devices if device.instance_id not in existing]
     # For a location or for all devices, `_devices` returns at most ``pending_requests_max`` + 1
@@ -116,7 +116,7 @@ def _event(devices: Sequence[Device], body: records.CreatePendingRequest) -> Eve
 def _existing_requests(
     context: RequestContext, devices: Sequence[Device], kind: Kind
 ) -> dict[UUID, PendingRequest]:
-    """Return the open pending requests of devices of the caller's organization, by instance id."""
+    """Return the organization's open pending requests for reports of ``kind``, by instance id."""
     results: dict[UUID, PendingRequest] = {}
     for step in in_steps(devices):
         query = select(PendingRequest).where(

@@ -1,4 +1,4 @@
-"""What several operations share: pages of rows, a refusal, and a conversion."""
+"""What operations of the retail API share: pages of rows, one refusal, and percentages."""
 
 from collections.abc import Sequence
 from http import HTTPStatus

@@ -1,4 +1,4 @@
-"""The tables of a merchant except the rollups, and how their rows refer to each other."""
+"""The tables of a merchant, how their rows refer to each other, and the deletion of a merchant."""
 
 from typing import Any, Final, cast
 
@@ -30,7 +30,7 @@ CONTENTS: Final[tuple[Any, ...]] = (
     sales.Refund,
     sales.RefundLine,
 )
-"""The tables in the order in which they are written."""
+"""The tables except the rollups, in the order in which they are written."""
 REFERENCES: Final[dict[str, Any]] = {
     "location": merchant.Location,
     "point_of_sale": merchant.PointOfSale,
@@ -58,7 +58,7 @@ of the parent table that contains the same value.
 
 
 def belongs_to(table: Any, organization_id: str) -> ColumnElement[bool]:
-    """Return the condition for the rows of an organization."""
+    """Return the SQL condition for the rows of ``table`` that belong to an organization."""
     if table in OWNERS:
         parent, reference, key = OWNERS[table]
         keys = select(getattr(parent, key)).where(belongs_to(parent, organization_id))

@@ -239,5 +239,5 @@ def _add_refunds(
 
 
 def _position(session: Session, table: type[Sale] | type[Refund], row_id: UUID) -> int:
-    """Return the position of a row, 0 if it is not stored."""
+    """Return the ``position`` of a row, or 0 if the row is not stored."""
     return session.execute(select(table.position).where(table.id == row_id)).scalar() or 0

@@ -224,7 +224,7 @@ async def read_model(core: Core, request: Request, caller: Caller, model: type[P
 async def read_small(
     core: Core, request: Request, model: type[Parsed], limit_bytes: int = SMALL_MAX_BYTES
 ) -> Parsed:
-    """Return the small JSON body of a request as ``model``. It is not charged to a caller.
+    """Return the small JSON body of a request as ``model``. Its parsing is not charged to a caller.
 
     Raises a refusal if the body is invalid.
     """

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from controlplane.operation.body_reader import ReplacedProcesses, prepare_child_process
+from controlplane.operation.body_reader import RestartedProcesses, prepare_child_process
 from controlplane.operation.caller import Caller
 from controlplane.operation.fairness import FairQueue
 from controlplane.settings import Settings
@@ -45,8 +45,8 @@ class LongCall(Protocol):
         """Run the call, which only reads the database. Returns an error instead of raising it."""
 
 
-class LongCalls(ReplacedProcesses):
-    """Runs long calls.
+class LongCalls(RestartedProcesses):
+    """Runs long calls in threads or processes, in rotation between organizations.
 
     Args:
         start: starts the threads or processes.

@@ -24,7 +24,7 @@ from collectors.shared.tcp_refusal import report_refusal_at_once
 
 TIMEOUT_S: Final = 1.6
 _TABLE_PAUSES_S: Final = (0.2, 0.3, 0.5, 0.5)
-"""The pauses before each reading of the neighbour table."""
+"""The pause before each reading of the neighbour table."""
 _PING_WAITS_S: Final = (0.0, 0.5, 0.5)
 """The pauses before the first, second and third ping."""
 _UDP_PORT: Final = 9  # discard (RFC 863)

@@ -35,7 +35,7 @@ def read_queues() -> dict[str, LocalState] | None:
 
 
 def states_of(printers: Sequence[SpoolerPrinter]) -> dict[str, LocalState]:
-    """Return the state of the first queues by name."""
+    """Return the states of the first `QUEUES_MAX` queues, by name."""
     states: dict[str, LocalState] = {}
     for each in printers[:QUEUES_MAX]:
         name = " ".join(without_controls(each.name).split())[:NAME_MAX]

@@ -277,9 +277,9 @@ def connect_to_read(
 
 @contextlib.contextmanager
 def opened_to_read(state: StateDirectory) -> Iterator[sqlite3.Connection | None]:
-    """Open the file as `connect_to_read` does, while the body runs. Yield None if it is missing.
+    """Open the file as `connect_to_read` does, and close it when the body of the ``with`` ends.
 
-    Raises StateError, also if the body cannot read the rows.
+    Yields None if the file is missing. Raises StateError, also if the body cannot read the rows.
     """
     path = state.path / NAME
     try:

@@ -133,7 +133,7 @@ def is_coloured(stream: TextIO) -> bool:
 
 
 def print_json(document: object, *, ensure_ascii: bool = True) -> None:
-    """Print the document of `--json` on stdout."""
+    """Print ``document`` on stdout as JSON, for `--json`."""
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=ensure_ascii) + "\n")
 
 

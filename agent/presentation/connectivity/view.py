@@ -44,7 +44,7 @@ class LegendEntry:
 class Chart:
     """A line over the hours. ``description`` is its caption.
 
-    ``path`` is the line as SVG path data, in the units of `_LEFT`. ``top`` and ``bottom`` label the
+    ``path`` is the line as SVG path data, in units of the chart. ``top`` and ``bottom`` label the
     vertical axis. ``midnights`` are horizontal positions with their labels. ``limit`` is the
     vertical position of a dashed line, or None.
     """

@@ -32,8 +32,8 @@ Row = TypeVar("Row")
 
 _STATUS_WIDTH: Final = 11
 _FIRST_WIDTH: Final = 17
-"""Width of the first column, in characters. It fits a MAC address, and leaves the second column
-enough space on a terminal of 50 characters."""
+"""Width of the first column, in characters: wide enough for a MAC address, but so narrow that the
+second column has enough space on a terminal of 50 characters."""
 
 
 def report_view(
@@ -107,7 +107,7 @@ def _section(
 
 
 def _network(payload: NetworkPayload) -> Iterator[RenderableType]:
-    # If there are no printers, the headline reports this.
+    # Without printers there is no section: the headline reports that there are none.
     yield from _section("Printers", network_rows.printer_rows(payload), _printer, _STATUS_WIDTH)
     yield from _section("Watched devices", watched_rows(payload), _watched_device, _STATUS_WIDTH)
     yield from _hosts(payload)

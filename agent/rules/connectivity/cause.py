@@ -1,6 +1,7 @@
 """Finds the cause of an interruption from one sample of the path to the service.
 
-If the service answered or refused the connection, or a call was refused, that is examined first.
+If calls were refused, or failed although a connection was possible, this is the cause. If the
+service accepted or refused a connection, only the refusal or silent name servers can be the cause.
 Otherwise the path is checked from this machine outwards, and the first part that fails is the
 cause. Parts that were not measured are skipped.
 """

@@ -1,6 +1,6 @@
 """The events of this machine: its starts, changes between two states, and repeated changes.
 
-A change that would repeat every few minutes is reported at most once an hour.
+Repeated changes are reported at most once an hour.
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,7 +68,7 @@ def _is_full(state: MachineState) -> bool:
 def link_events(
     before: LinkState, after: LinkState, at: datetime, *, has_conflict: bool = False
 ) -> Iterator[Event]:
-    """Yield what has changed. A part that is missing in one of the states does not count.
+    """Yield an event for each change. A value that is unknown in one of the states is not compared.
 
     With ``has_conflict``, two machines use the gateway's address. The gateway's MAC then changes
     back and forth, so these changes are left out.
@@ -154,7 +154,7 @@ class GatewayMacs:
         return Event("gateway-conflict", at, f"{macs} use {link.gateway} by turns")
 
     def has_conflict(self, now_s: float) -> bool:
-        """Return whether two MACs had the address by turns within the last hour."""
+        """Return whether two MACs alternately had the address within the last hour."""
         macs = {mac for _, mac in self._changes}
         if len(self._changes) <= CHANGES_MIN or len(macs) > 2:
             return False

@@ -139,9 +139,9 @@ class IncidentBuilder:
         self._segments.append(segment)
 
     def _incidents_until(self, at: datetime) -> list[Incident]:
-        """Return an incident for each segment.
+        """Return an incident for each segment. The last one ends at ``at``.
 
-        If a segment belongs to the cause of the previous one, the two are joined.
+        A segment that belongs to the cause of the previous one is joined with it (`_continues`).
         """
         ends = [*(segment.began_at for segment in self._segments[1:]), at]
         parts: list[tuple[_Segment, datetime]] = []

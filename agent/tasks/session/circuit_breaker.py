@@ -134,7 +134,7 @@ class CircuitBreaker:
         Raises FinalError at once, because a repetition would not help. With ``alone_max``, also
         raises TemporaryError when this call has failed ``alone_max`` times. A failure counts only
         if another call has succeeded since the start of this call, or since its previous failure.
-        When the last caller of an operation leaves, its condition is cleared.
+        When the last call of an operation ends, the operation's condition is cleared.
         """
         breaker, failures_alone, answers = self._breakers[operation], 0, self._answers
         breaker.callers += 1

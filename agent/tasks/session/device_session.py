@@ -19,7 +19,7 @@ from agent.adapters.storage.outbox import WaitingReport
 from agent.errors import FinalError, Refused, ServiceUnavailable
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
-from agent.wire import device_operations as wire
+from agent.wire import device_operations as messages
 from agent.wire.vocabulary import AcknowledgedStatus
 
 LONG_POLL_S: Final = 90.0
@@ -75,29 +75,29 @@ class DeviceSession:
 
     # ------------------------------------------------------------------ operations
 
-    async def challenge(self, request: wire.ChallengeRequest) -> wire.ChallengeReply:
+    async def challenge(self, request: messages.ChallengeRequest) -> messages.ChallengeReply:
         return await self.breaker.call("challenge", lambda: self.client.challenge(request))
 
-    async def enroll(self, request: wire.EnrollRequest) -> wire.EnrollmentRecord:
+    async def enroll(self, request: messages.EnrollRequest) -> messages.EnrollmentRecord:
         return await self.breaker.call("enroll", lambda: self.client.enroll(request))
 
-    async def current(self) -> wire.EnrollmentRecord | None:
+    async def current(self) -> messages.EnrollmentRecord | None:
         return await self.breaker.call("current", self.client.current)
 
-    async def heartbeat(self) -> wire.HeartbeatReply:
+    async def heartbeat(self) -> messages.HeartbeatReply:
         """Send a heartbeat for the binding that exists when the breaker lets the call pass."""
         return await self.breaker.call("heartbeat", self._heartbeat)
 
-    async def _heartbeat(self) -> wire.HeartbeatReply:
+    async def _heartbeat(self) -> messages.HeartbeatReply:
         if (binding_id := self.binding_state.binding_id) is None:
             raise RuntimeError("a heartbeat needs a binding")
-        request = wire.HeartbeatRequest(binding_id=binding_id, foreground=self.foreground)
+        request = messages.HeartbeatRequest(binding_id=binding_id, foreground=self.foreground)
         return await self.client.heartbeat(request)
 
     async def acknowledge(self, entry: Entry, status: AcknowledgedStatus) -> str | None:
         """Acknowledge a request. Return the reason if the service refuses it; None if it does not.
 
-        Raises TemporaryError after ALONE_MAX failures.
+        Raises TemporaryError after ``ALONE_MAX`` failures (`CircuitBreaker.call`).
         """
         try:
             await self.acknowledge_or_raise(entry, status, alone_max=ALONE_MAX)
@@ -109,28 +109,28 @@ class DeviceSession:
 
     async def acknowledge_or_raise(
         self, entry: Entry, status: AcknowledgedStatus, *, alone_max: int = 1
-    ) -> wire.AcknowledgeReply:
+    ) -> messages.AcknowledgeReply:
         """Acknowledge a request, and give up after ``alone_max`` failures (`CircuitBreaker.call`).
 
         Raises every ServiceError.
         """
-        request = wire.AcknowledgeRequest(
+        request = messages.AcknowledgeRequest(
             request_id=entry.request_id, binding_id=entry.binding_id, status=status
         )
         return await self.breaker.call(
             "acknowledge", lambda: self.client.acknowledge(request), alone_max=alone_max
         )
 
-    async def submit(self, item: WaitingReport) -> wire.SubmitResultReply:
+    async def submit(self, item: WaitingReport) -> messages.SubmitResultReply:
         """Send a sealed body without changes.
 
-        Raises FinalError, and TemporaryError after ALONE_MAX failures.
+        Raises FinalError, and TemporaryError after ``ALONE_MAX`` failures (`CircuitBreaker.call`).
         """
         return await self.breaker.call(
             "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
         )
 
-    async def _submit(self, item: WaitingReport) -> wire.SubmitResultReply:
+    async def _submit(self, item: WaitingReport) -> messages.SubmitResultReply:
         reply = await self.client.submit_result(item.body)
         if reply.report_id != item.report_id:
             raise ServiceUnavailable(

@@ -36,7 +36,8 @@ Value = Annotated[
     | Annotated[Texts, Tag("list")],
     _TypeDiscriminator,
 ]
-"""The value of a fact. ``Text`` and ``Texts`` are types with the limits of the field."""
+"""The value of a fact. ``Text`` and ``Texts`` are the types of a text and of a list of texts, with
+the limits of the field."""
 FieldValue = Value[PayloadText, Array[PayloadText]]
 
 

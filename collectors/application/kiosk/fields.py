@@ -1,8 +1,8 @@
 """Creates fields from the values that the page returned, and fields that show whether it works.
 
-If the caller names no other values, `parse_values` creates the 34 browser fields of the contract.
-The other fields come from the page's reply, or show that the page has crashed or did not reply. The
-content of the page is never read. Its address is used only to recognise the browser's error page.
+By default, `parse_values` creates the 34 browser fields of the contract. The fields in `PAGE_KEYS`
+show whether the page replied, did not reply or has crashed. The content of the page is never read.
+Its address is used only to recognise the browser's error page.
 """
 
 import math

@@ -61,7 +61,7 @@ def _read(deadline: Deadline, page: PageSession) -> Reading:
         frame = main_frame(page)
         return page_reading(frame, evaluate(page, frame, build_expression(STATE)))
     except TimeoutError:
-        # If the page had less time than ANSWER_S, it may only be slow.
+        # A page that had less time than ANSWER_S may be slow, but responding.
         if has_full_time:
             return silent_page_reading()
         raise

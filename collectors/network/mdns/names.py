@@ -74,7 +74,10 @@ class NameQueries:
         self.parsed_counts: Counter[str] = Counter()
 
     def query_and_listen(self, discoveries: Discoveries, deadline_s: float, run: Run) -> None:
-        """Query the hosts until the scan has ended. Without links, returns at once."""
+        """Query the hosts until the scan has ended and the last hosts have had time to answer.
+
+        Returns at once if there are no links.
+        """
         next_s = 0.0
         with selectors.DefaultSelector() as selector:
             for link in self._links:
@@ -99,7 +102,7 @@ class NameQueries:
         return {address: name for address, name in names if name}
 
     def add_address(self, address: str) -> None:
-        """Query an address, and accept names for it from now on."""
+        """From now on, query the address and accept names for it."""
         self._sent_at_s[address] = []
         self._addresses[ipaddress.ip_address(address).reverse_pointer] = address
 

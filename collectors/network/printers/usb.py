@@ -145,7 +145,7 @@ def _with_device(
 
 
 def _describe_missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str | None:
-    """Describe the case that a printer is plugged in, but the queue's device file is missing."""
+    """Return a reason if a printer is plugged in, but the queue's device file is missing."""
     path = printer.address or ""
     devices_without_file = [device for device in plugged if device.path is None]
     if not path.startswith("/dev/") or len(devices_without_file) != 1:

@@ -27,7 +27,7 @@ WSD_PORTS = MONITORS + r"\WSD Port\Ports"
 WSD_DEVICES = r"SYSTEM\CurrentControlSet\Enum\SWD\DAFWSDProvider"
 SERIAL_PORTS = r"HARDWARE\DEVICEMAP\SERIALCOMM"
 
-_LPR = 2  # Protocol: 1 is RAW, 2 is LPR
+_LPR = 2  # the value Protocol of a port: 1 is RAW, 2 is LPR
 _LPD_PORT = 515
 RAW_PORT = 9100
 _URL_HOST = re.compile(r"https?://(?:\[(?P<v6>[0-9A-Fa-f:.]+)[^\]]*\]|(?P<host>[^:/\s]+))")
@@ -36,7 +36,7 @@ _VALUES_MAX = 256
 RegistryValue = str | int | None
 Registry = Callable[[str], Mapping[str, RegistryValue] | None]
 """Returns the strings and numbers of a key of HKEY_LOCAL_MACHINE. Returns None if the key does not
-exist, or this user must not read it."""
+exist, or if this user is not permitted to read it."""
 
 _WORK_OFFLINE = 0x400  # PRINTER_ATTRIBUTE_WORK_OFFLINE
 _STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-reasons
@@ -74,7 +74,7 @@ _URL = re.compile(r"(?i)(?:https?|ipps?)://")
 
 
 def read_key(path: str) -> Mapping[str, RegistryValue] | None:
-    """Read a key of this machine's registry; None on other systems."""
+    """Read a key of this machine's registry (`Registry`). Returns None on other systems."""
     if sys.platform == "win32":
         import winreg
 
@@ -85,7 +85,7 @@ def read_key(path: str) -> Mapping[str, RegistryValue] | None:
         except OSError:
             return None
         return {name: data for name, data, _ in entries if isinstance(data, str | int)}
-    else:  # noqa: RET505 - type checkers need this form of a check of the platform
+    else:  # noqa: RET505 - with `else`, type checkers skip this line on Windows
         return None
 
 
@@ -158,7 +158,7 @@ def _shared_printer(printer: KnownPrinter, share: str) -> KnownPrinter:
 
 
 def _with_network_port(printer: KnownPrinter, port_name: str, registry: Registry) -> KnownPrinter:
-    # The name of a printer that another machine shares is not the name of a key.
+    # The name of a key cannot contain a backslash, because it separates the keys of a path.
     is_key = "\\" not in port_name
     if is_key and (tcp := registry(rf"{TCP_PORTS}\{port_name}")) is not None:
         return _with_tcp_port(printer, tcp)

@@ -118,7 +118,7 @@ class _Querier:
         return await names
 
     def limitations(self, host_count: int) -> Iterator[str]:
-        """Yield what was not queried. The names of ``host_count`` hosts were to be queried."""
+        """Yield what was not queried. ``host_count`` hosts were to be queried for their names."""
         if self._excess_count:
             yield f"open ports not queried, because there are too many: {self._excess_count}"
         if self._unqueried_count:

@@ -63,8 +63,8 @@ def read_spooler(
 ) -> tuple[SpoolerPrinter, ...]:
     """Return the printers of this machine's spooler, using winspool.drv.
 
-    ``kinds`` has the bits of the printers to list. Raises OSError, also if their list is larger
-    than ``max_bytes``.
+    ``kinds`` combines `LOCAL` and `CONNECTIONS`, and selects the printers to list. Raises OSError,
+    also if their list is larger than ``max_bytes``.
     """
     if sys.platform == "win32":
         library = ctypes.WinDLL("winspool.drv", use_last_error=True)

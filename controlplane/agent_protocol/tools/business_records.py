@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 from agent.wire.vocabulary import Kind
-from controlplane.agent_protocol.tools import record_conversion as records
+from controlplane.agent_protocol.tools import record_conversion as conversion
 from controlplane.agent_protocol.tools.record_models import (
     REPORTS_WITH_FINDINGS_MAX,
     BusinessRecords,
@@ -35,16 +35,16 @@ from controlplane.storage.merchant.sales_tables import Refund, Sale
 from controlplane.storage.report_tables import DeviceFinding, DeviceIncident, JudgedReport
 from controlplane.storage.tables import Device, Report, Request
 
-RowConverter = Callable[[ToolContext, Sequence[Any], records.Ids], Iterable[Record]]
+RowConverter = Callable[[ToolContext, Sequence[Any], conversion.Ids], Iterable[Record]]
 KINDS: Final[Mapping[Dataset, tuple[Kind, ...]]] = {
     "findings": ("network", "application"),
     "incidents": ("application",),
 }
-"""The kinds of reports that the rows of a dataset come from."""
+"""The kinds of reports from which the rows of a dataset come, by dataset."""
 
 
 class EpochSeconds(TypeDecorator[datetime]):
-    """A column with seconds since 1970 that is compared with a time."""
+    """The type of a column with seconds since 1970 that can be compared with a datetime."""
 
     impl = BigInteger
     cache_ok = True
@@ -82,14 +82,14 @@ class Source:
         return ("locations", *times, *self.columns)
 
     @property
-    def by_position(self) -> bool:
-        """Whether the rows contain row keys of locations, and not ids."""
+    def has_location_keys(self) -> bool:
+        """Whether the rows refer to locations by row key (``Location.position``), not by id."""
         return hasattr(self.table, "location")
 
     @property
     def location(self) -> Any:
-        """The column with the location."""
-        return self.table.location if self.by_position else self.table.location_id
+        """The column with the row key or the id of the location."""
+        return self.table.location if self.has_location_keys else self.table.location_id
 
 
 def read_business_records(
@@ -98,7 +98,7 @@ def read_business_records(
     source = SOURCES[arguments.dataset]
     filters = arguments.filters or RecordFilters()
     _require_supported(arguments.dataset, source, filters)
-    locations = named_locations(context, filters.locations) if source.by_position else []
+    locations = named_locations(context, filters.locations) if source.has_location_keys else []
     ids = {location.position: location.location_id for location in locations}
     query = _query(context, source, filters, locations)
     listing = listing_of(context, type(arguments).__name__, arguments)
@@ -106,7 +106,7 @@ def read_business_records(
         context, query, source.order, listing, cursor=arguments.cursor, limit=arguments.limit
     )
     page_records = tuple(source.convert(context, rows, ids))
-    location_ids = None if source.by_position else _location_ids(context, filters)
+    location_ids = None if source.has_location_keys else _location_ids(context, filters)
     unknown = _unknown_device_count(context, arguments.dataset, location_ids, filters.instance_id)
     note = f" Devices whose present {arguments.dataset} are unknown: {unknown}." if unknown else ""
     more = "; more with nextCursor" if cursor else ""
@@ -151,7 +151,7 @@ def _query(
         query = query.where(source.condition(context))
     if filters.locations is not None or context.caller.locations:
         visible: Sequence[Any] = [location.position for location in locations]
-        if not source.by_position:
+        if not source.has_location_keys:
             visible = _location_ids(context, filters) or ()
         is_visible = source.location.in_(visible)
         if source.has_shared_rows and filters.locations is None:
@@ -236,7 +236,7 @@ def _is_recent(context: ToolContext) -> ColumnElement[bool]:
 SOURCES: Final[Mapping[Dataset, Source]] = {
     "sales": Source(
         table=Sale,
-        convert=records.sale_records,
+        convert=conversion.sale_records,
         order=Order(Sale.position, Sale.initiated_at, is_descending=True),
         time=Sale.initiated_at,
         columns={
@@ -249,47 +249,47 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
     ),
     "refunds": Source(
         table=Refund,
-        convert=records.refund_records,
+        convert=conversion.refund_records,
         order=Order(Refund.position, is_descending=True),
         time=Refund.refunded_at,
         columns={"paymentType": Refund.payment_type, "employeeId": Refund.employee},
     ),
     "employees": Source(
         table=Employee,
-        convert=records.employee_records,
+        convert=conversion.employee_records,
         order=Order(Employee.position),
         has_shared_rows=True,
         columns={"status": Employee.status},
     ),
     "pointsOfSale": Source(
         table=PointOfSale,
-        convert=records.point_of_sale_records,
+        convert=conversion.point_of_sale_records,
         order=Order(PointOfSale.position),
         columns={"status": PointOfSale.status},
     ),
     "devices": Source(
         table=Device,
-        convert=records.device_list_records,
+        convert=conversion.device_list_records,
         order=Order(Device.position),
         columns={"instanceId": Device.instance_id},
     ),
     "deviceRequests": Source(
         table=Request,
-        convert=records.request_records,
+        convert=conversion.request_records,
         order=Order(Request.position, is_descending=True),
         time=Request.created_at,
         columns={"instanceId": Request.instance_id},
     ),
     "deviceReports": Source(
         table=Report,
-        convert=records.report_records,
+        convert=conversion.report_records,
         order=Order(Report.position, is_descending=True),
         time=Report.created_at,
         columns={"instanceId": Report.instance_id},
     ),
     "findings": Source(
         table=DeviceFinding,
-        convert=records.finding_records,
+        convert=conversion.finding_records,
         order=Order(DeviceFinding.position, is_descending=True),
         time=DeviceFinding.since,
         columns={
@@ -301,7 +301,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
     ),
     "incidents": Source(
         table=DeviceIncident,
-        convert=records.incident_records,
+        convert=conversion.incident_records,
         order=Order(DeviceIncident.position, is_descending=True),
         time=type_coerce(DeviceIncident.began_s, EpochSeconds),
         columns={"instanceId": DeviceIncident.device, "cause": DeviceIncident.cause},

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from agent.wire.base import Absent, Array, Exact, Tolerant
 from agent.wire.operator_operations import Device, RemoteRequest
-from controlplane.agent_protocol.tools import merchant_data as merchant
+from controlplane.agent_protocol.tools import merchant_data
 from controlplane.agent_protocol.tools import record_models as models
 from controlplane.agent_protocol.tools.business_context import OrganizationContext
 from controlplane.agent_protocol.tools.business_records import SOURCES
@@ -84,10 +84,10 @@ _TOOLS_AND_ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
     "findings": (_RECORDS_TOOL, models.DeviceFindingRecord),
     "incidents": (_RECORDS_TOOL, models.DeviceIncidentRow),
     "organization": (_MERCHANT_TOOL, OrganizationContext),
-    "locations": (_MERCHANT_TOOL, merchant.LocationRow),
-    "fees": (_MERCHANT_TOOL, merchant.FeeRow),
-    "uoms": (_MERCHANT_TOOL, merchant.UomRow),
-    "paymentMethods": (_MERCHANT_TOOL, merchant.PaymentMethodRow),
+    "locations": (_MERCHANT_TOOL, merchant_data.LocationRow),
+    "fees": (_MERCHANT_TOOL, merchant_data.FeeRow),
+    "uoms": (_MERCHANT_TOOL, merchant_data.UomRow),
+    "paymentMethods": (_MERCHANT_TOOL, merchant_data.PaymentMethodRow),
     "catalog": ("read_catalog", GoodRow),
 }
 """The tool that reads each dataset, and the model of its rows."""

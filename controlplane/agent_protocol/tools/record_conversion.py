@@ -1,4 +1,6 @@
-"""Converts rows to the records of read_business_records, with one query for related rows of a kind.
+"""Converts rows to the records of read_business_records.
+
+One query reads all related rows of a kind, for example all lines of the sales on a page.
 
 Each function takes the context, the rows of a page, and the ids of the locations by row key
 (``Location.position``).

@@ -1,6 +1,6 @@
 """Operations with which owners set the routes of notifications, and test them.
 
-The webhook of an organization is a route too. Its own operations set it, and check its address.
+The alert webhook of an organization is a route too, but has operations of its own.
 """
 
 import base64

@@ -44,7 +44,7 @@ from controlplane.storage.tables import ApiKey
 
 KEY_NAME: Final = "first key"
 Parser = Callable[[str], str]
-"""Returns the value of an answer. Raises UsageError with a message for users."""
+"""Returns the value of a valid answer. Otherwise raises UsageError with a message for users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ def _ask(question: str, parse: Parser, default: str = "") -> str:
 
 
 def _retry(work: Callable[[], str]) -> str:
-    """Repeat ``work`` until it raises no UsageError. Errors are printed."""
+    """Repeat ``work`` until it raises no UsageError, and return its result. Print the errors."""
     while True:
         try:
             return work()

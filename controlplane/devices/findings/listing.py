@@ -1,6 +1,6 @@
-"""The findings of devices: how many devices have each of them and where, and which devices.
+"""Lists the findings of devices. Counts the devices that have each finding, and lists them.
 
-In the list of devices, those of one location with the same finding are one entry.
+In the list of devices, all devices of one location with the same finding are one entry.
 """
 
 import hashlib

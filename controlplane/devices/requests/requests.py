@@ -1,8 +1,9 @@
 """Creates requests for devices, delivers them as commands, and acknowledges and expires them.
 
-The limits are the same for all callers. Operations that change requests expire the due ones first.
-A periodic sweep does it too. Call `expire_due` and `expire_binding` before you load requests: they
-do not update objects that the database session has already loaded.
+The limits are the same for all callers. An open request is *due* when its ``expires_at`` has
+passed. Operations that change requests first expire the due ones. A periodic sweep expires them as
+well. Call `expire_due` and `expire_binding` before you load requests: they do not update objects
+that the database session has already loaded.
 """
 
 import uuid
@@ -50,7 +51,7 @@ def add_request(context: RequestContext, device: Device, kind: Kind, request_id:
 
     The row of the device must be locked.
     """
-    refusal = refusal_of_impossible(device, kind)
+    refusal = refusal_of_request(device, kind)
     if refusal is not None:
         raise refusal
     expire_due(context.session, context.now, device.instance_id)
@@ -72,8 +73,8 @@ def add_request(context: RequestContext, device: Device, kind: Kind, request_id:
     return request
 
 
-def refusal_of_impossible(device: Device, kind: Kind) -> Refusal | None:
-    """Return the refusal of a request that the device cannot fulfil, or None if it can."""
+def refusal_of_request(device: Device, kind: Kind) -> Refusal | None:
+    """Return the refusal of a request if the device cannot fulfil it; None if it can."""
     if device.revoked_at is not None:
         return conflict("device_revoked", "the device is revoked and receives no requests")
     declared_kinds = KINDS.intersection(device.capabilities)

@@ -97,7 +97,7 @@ async def sign_out(core: Core, request: Request) -> Response:
 async def sign_in_with_fields(
     core: Core, request: Request, fields: Mapping[str, str], return_query: str = ""
 ) -> str:
-    """Return the token of a new session, for the e-mail address and the password in a form.
+    """Begin a session with the e-mail address and the password in a form. Return its token.
 
     Raises the refusals of `begin_session`.
     """

@@ -121,7 +121,7 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     organization_id = fields.get("organization", "") if decision == "allow" else None
     address = address_of(core, request)
     reply = await _answer(core, oauth_request, caller, organization_id, address)
-    assert reply.location is not None  # noqa: S101 - the request of the client is valid
+    assert reply.location is not None  # noqa: S101 - replies to valid requests are redirects
     return forms.redirect(reply.location)
 
 

@@ -151,8 +151,8 @@ def document(interface: Interface) -> Json:
 def _schemas(interface: Interface) -> tuple[Schemas, Json]:
     """Return the schemas of bodies and replies, and the components by name.
 
-    A schema that describes values which the service accepts has the mode ``validation``. For values
-    that the service sends, it has the mode ``serialization``.
+    The mode of a schema is ``validation`` for values that the service accepts, and
+    ``serialization`` for values that it sends.
     """
     operations = list(interface.operations)
     bodies = [operation.body for operation in operations if operation.body is not None]
@@ -171,7 +171,7 @@ def _schemas(interface: Interface) -> tuple[Schemas, Json]:
             name = names[operation.body]
             components[name] = operation.body_schema(components[name])
     for body in {operation.body for operation in operations if operation.method == "GET"}:
-        if body is not None:  # Its fields are parameters of the operation, and no component.
+        if body is not None:  # The fields of this body are parameters, so it is no component.
             schemas[body, "validation"] = components.pop(names[body])
     return schemas, {name: with_markdown(schema) for name, schema in sorted(components.items())}
 

@@ -24,7 +24,7 @@ TITLES: Final = {
     "too-large": "The service refuses the size of the report (413)",
     "rejected": "The service rejects the report (400)",
     "refused": "The service refuses every report (409)",
-    "learned": "A report with printers, which the agent remembers",
+    "learned": "A report with printers that the agent remembers",
 }
 ROW: Final = re.compile(
     r"^\| `([\w-]+)` \| (before|after)(?:, pass (\d+))? \| (.+) \|$", re.MULTILINE

@@ -57,7 +57,7 @@ class FakeClock:
 
 
 def caller_of_key(session: Session, key: str) -> Caller | None:
-    """Return the caller of an API key, or None if it is unknown or has ended."""
+    """Return the caller of an API key, or None if the key is not valid."""
     key_hash = hash_secret(key)
     return callers_of_key_hashes(session, (key_hash,)).get(key_hash)
 

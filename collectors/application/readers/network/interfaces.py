@@ -205,7 +205,7 @@ def _counters(counters: "psutil._ntp.snetio | None") -> Fields:
 
 
 def dhcp_fields(dhcp: Dhcp, addresses: Iterable[str]) -> Fields:
-    """Return the fields of an interface with these IPv4 and IPv6 addresses."""
+    """Return the fields of `DHCP_KEYS`. ``addresses`` are the IP addresses of the interface."""
     own_addresses = [ipaddress.ip_interface(text).ip for text in addresses]
     ipv4 = [address for address in own_addresses if address.version == 4]
     if not ipv4:

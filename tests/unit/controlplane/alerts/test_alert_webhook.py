@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.alerts.notifications import new_notification
-from controlplane.alerts.operations.registry import ALERT_WEBHOOK as PREFIX
+from controlplane.alerts.operations.registry import ALERT_WEBHOOK
 from controlplane.alerts.operations.routes import WEBHOOK
 from controlplane.devices.locations.operations import PREFIX as LOCATIONS
 from controlplane.settings import Settings
@@ -61,7 +61,7 @@ async def owner(service: RunningService) -> Browser:
 
 async def set_webhook(owner: Browser) -> str:
     """Set the webhook. Return its secret."""
-    reply = await owner.post(f"{PREFIX}/set", {"url": f" {URL} "})
+    reply = await owner.post(f"{ALERT_WEBHOOK}/set", {"url": f" {URL} "})
     assert reply.status_code == 200, reply.text
     assert reply.json()["host"] == "hooks.example.com"
     return str(reply.json()["secret"])
@@ -70,12 +70,12 @@ async def set_webhook(owner: Browser) -> str:
 async def test_an_owner_sets_and_removes_the_webhook(
     service: RunningService, owner: Browser
 ) -> None:
-    assert (await owner.post(PREFIX)).json() == {"host": None}
+    assert (await owner.post(ALERT_WEBHOOK)).json() == {"host": None}
     secret = await set_webhook(owner)
-    reply = await owner.post(PREFIX)
+    reply = await owner.post(ALERT_WEBHOOK)
     assert reply.json() == {"host": "hooks.example.com"}
-    assert (await owner.post(f"{PREFIX}/remove")).json() == {"host": None}
-    assert (await owner.post(PREFIX)).json() == {"host": None}
+    assert (await owner.post(f"{ALERT_WEBHOOK}/remove")).json() == {"host": None}
+    assert (await owner.post(ALERT_WEBHOOK)).json() == {"host": None}
     query = select(AuditEntry.operation, AuditEntry.detail)
     entries = service.database.read(lambda session: [tuple(row) for row in session.execute(query)])
     for operation in ("alert_webhook.set", "alert_webhook.remove"):
@@ -96,7 +96,11 @@ async def test_members_see_whose_webhook_gets_the_alerts_but_not_its_host(
     after = await manager.post(LOCATIONS)
     assert after.json()["alertsTo"] == "organization"
     assert "example." not in before.text + after.text
-    for path, body in ((PREFIX, {}), (f"{PREFIX}/set", {"url": URL}), (f"{PREFIX}/remove", {})):
+    for path, body in (
+        (ALERT_WEBHOOK, {}),
+        (f"{ALERT_WEBHOOK}/set", {"url": URL}),
+        (f"{ALERT_WEBHOOK}/remove", {}),
+    ):
         refused = await manager.post(path, body)
         assert (refused.status_code, refused.json()["code"]) == (403, "owner_required")
 
@@ -136,7 +140,7 @@ NO_USER = "must not have spaces or a user name"
 async def test_an_invalid_or_private_address_is_refused(
     owner: Browser, url: str, problem: str
 ) -> None:
-    reply = await owner.post(f"{PREFIX}/set", {"url": url})
+    reply = await owner.post(f"{ALERT_WEBHOOK}/set", {"url": url})
     assert (reply.status_code, reply.json()["errors"]) == (400, {"url": [problem]})
 
 
@@ -175,7 +179,7 @@ async def test_the_webhook_of_the_organization_replaces_the_webhook_of_the_opera
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + request.content
     signature = base64.b64encode(hmac.digest(read_secret(secret), signed, hashlib.sha256)).decode()
     assert headers["webhook-signature"] == f"v1,{signature}"
-    await owner.post(f"{PREFIX}/remove")
+    await owner.post(f"{ALERT_WEBHOOK}/remove")
     fleet.offline = set()
     assert kinds(await fleet.run(12)) == [("alert.resolved", "offline", False)]
     assert len(fleet.organization_webhook.received) == 1
@@ -214,7 +218,7 @@ async def test_undelivered_notifications_are_not_sent_after_the_webhook_is_remov
         for _ in range(2):
             assert await send_to_organizations(service.core, http, "webhooks") == 1
             service.clock.advance(60)
-        await owner.post(f"{PREFIX}/remove")
+        await owner.post(f"{ALERT_WEBHOOK}/remove")
         await set_webhook(owner)
         assert await send_to_organizations(service.core, http, "webhooks") == 0
     assert {str(each.url) for each in own.received} == {URL}

@@ -99,7 +99,7 @@ async def serve(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
     server = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    # Recording makes a call slow, so that it may take longer than the default timeout of 5 s.
+    # Recording makes a call so slow that it may exceed the default timeout of 5 s.
     async with server, httpx2.AsyncClient(base_url=url, timeout=None) as client:
         yield client
 

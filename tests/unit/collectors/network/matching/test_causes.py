@@ -342,7 +342,7 @@ def test_the_manual_contains_the_table_of_causes():
 
 
 def _manual_cells(cause: Cause) -> tuple[str, str]:
-    """Return the first and the last cell of a row: the name of the cause, and the fix."""
+    """Return the first and the last cell of a row in troubleshooting.md: a cause and its fix."""
     sample = Symptoms(
         replace(PRINTER, id="cups:QUEUE", suspended_sysfs_path="/sys/bus/usb/devices/…"),
         "unknown",

@@ -145,8 +145,9 @@ class SimulatedLan:
 
 @dataclass
 class SimulatedRun:
-    """Is cancelled as soon as ``is_cancelled`` returns True. Progress is passed to
-    ``on_progress``: the number of addresses that are done, and of all addresses.
+    """A `Run` that is cancelled as soon as ``is_cancelled`` returns True.
+
+    It passes progress to ``on_progress``: the number of addresses that are done, and of all.
     """
 
     is_cancelled: Callable[[], bool] = lambda: False
