@@ -34,8 +34,8 @@ FROM_OUTSIDE: Final = "from outside"
 """The validation context of external data. The program's own models are created without it."""
 
 UNKNOWN_KEYS_MAX: Final = 32
-"""A message can have this many keys more than its model has fields. If it has even more, one error
-is reported instead of one for each unknown key."""
+"""If a message has more keys than its model has fields, and the difference exceeds this number, one
+error is reported instead of one for each unknown key."""
 
 
 class Model(BaseModel):

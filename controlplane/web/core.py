@@ -1,4 +1,4 @@
-"""The state that every endpoint shares: database threads, limits, keys and streams."""
+"""The state that every endpoint shares: database threads, limits, API keys and streams."""
 
 import asyncio
 import math
@@ -84,7 +84,7 @@ class Call(Generic[Result]):
         work: the operation. It runs in one transaction.
         finish: takes the result of ``work``, for example to encode it. It runs after the commit.
         arguments: the second argument of ``work``.
-        free_s: processor seconds of the call that are not charged to the key's limit for large
+        free_s: processor seconds of the call that are not charged to the API key's limit for large
             bodies (`Fairness.charge`). By default, nothing is charged to this limit.
         renew: reads the permissions of the caller again inside the transaction.
         page_size: page size that the caller requested.
@@ -210,8 +210,9 @@ class Core:
         Work that ``job`` does outside its transactions does not make them longer.
 
         Args:
-            callers: they are charged equal parts of the processor time, except ``free_s``
-                (`Fairness.charge`).
+            callers: they are charged equal parts of the processor time of ``job``.
+            free_s: seconds of each part that are not charged to the limit for large bodies
+                (`Fairness.charge`). By default, nothing is charged to this limit.
             queued_s: when the job was queued, by `time.perf_counter`. The default is now.
         """
         took_s: list[float] = []

@@ -201,8 +201,9 @@ def _cannot_forward(sample: Sample) -> bool:
 def diagnose_reply(error: ServiceError) -> Diagnosis | None:
     """Return the diagnosis of a failed heartbeat. Returns None if there was no reply at all.
 
-    An API key that cannot be read counts as one that the service refuses. A reply that only limits
-    the rate of calls (`Throttled`) is not an interruption.
+    An API key that cannot be read counts as one that the service refuses. Also returns None for a
+    reply that rejects only the body (`BodyRejected`, `BodyTooLarge`) or only limits the rate of
+    calls (`Throttled`): it is not an interruption.
     """
     if isinstance(error, CredentialRefused | Refused):
         return Diagnosis("service-refuses", str(error))

@@ -21,8 +21,8 @@ LAST_TIER: Final = 7
 
 _HOURS: Final = "history.hours"
 """The largest field of the connectivity record. It is dropped first."""
-# How many items each tier keeps. Tiers below the first key keep all items, and tiers above the last
-# key keep none.
+# How many items each tier keeps. Tiers before the first one in a table keep all items, and tiers
+# after the last one keep none.
 _ENDPOINTS_KEPT: Final = {1: 256, 2: 128, 3: 32, 4: 16, 5: 4, 6: 0}
 _HOSTS_KEPT: Final = {1: 512, 2: 128}
 _PRINTERS_KEPT: Final = {4: 16, 5: 8, 6: 2}

@@ -106,8 +106,8 @@ class ServiceSelection:
     """The services to list, each with only the addresses at which it is listed.
 
     ``limitations`` describe which services are not listed. ``announcers`` maps each address to the
-    device that announced it, in the form of `LinkLayer.announcer`. ``is_cut``: some services
-    are not listed because of a limit.
+    device that announced a service there, in the form of `LinkLayer.announcer`. ``is_cut``: some
+    services are not listed because of a limit.
     """
 
     services: tuple[MdnsService, ...] = ()
@@ -159,10 +159,10 @@ def _believed(
 ) -> tuple[list[MdnsService], Counter[str]]:
     """Return the services without their false and their unreachable addresses (`_elsewhere`).
 
-    Also returns the number of services that had false addresses, by the address that announced
-    them. Only an address that does not belong to the announcer can be false. It is false if the
-    device that has this address announces a service on the same port. It is also false if any other
-    device announces the same service at an address of its own.
+    Also returns the number of services that had false addresses, by the address from which these
+    services were announced. Only an address that does not belong to the announcer can be false. It
+    is false if the device that has this address announces a service on the same port. It is also
+    false if any other device announces the same service at an address of its own.
     """
     own_ports: set[tuple[str, int]] = set()
     owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)

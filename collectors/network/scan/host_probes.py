@@ -2,7 +2,7 @@
 
 At most eight connections are open at once, and only one of them to a print port, because many
 receipt printers accept one connection at a time. A port that does not answer is tried once more
-with a second socket, because the kernel would repeat a lost SYN only after one second. If other
+with a new socket, because the kernel would repeat a lost SYN only after one second. If other
 ports of the host answer, a silent port gets a last try one second later. If only few ports are
 silent, those that are not print ports get one more try before the last try.
 
@@ -48,7 +48,7 @@ ConnectOutcome = Literal["open", "refused", "unreachable"]
 class _Probe:
     """A port that is being tried, with ``sockets`` connections at once.
 
-    ``tried_at`` is when the latest try began. ``due`` is when it counts as unanswered.
+    ``tried_at`` is when the latest try began. ``due`` is when this try counts as unanswered.
     """
 
     port: int
@@ -101,8 +101,8 @@ class HostProbes:
         self._next_print_s: dict[int, float] = {}
         self._tries_max = tries
         self._other_ports = deque(port for port in ports if port not in PRINT_PORTS)
-        # The IPP port comes first. An IPP query may open another connection to it only after a
-        # pause, and the other print ports are tried during this pause.
+        # Without ``ipp_last``, the IPP port comes first. An IPP query may open another connection
+        # to it only after a pause, and the other print ports are tried during this pause.
         self._print_ports = deque(port for port in PRINT_PORTS if port in ports)
         self._in_flight: dict[int, _Probe] = {}
         self._unreachable = 0
@@ -122,8 +122,8 @@ class HostProbes:
         """Whether the host answers and only further tries at its print ports are left.
 
         Before each of these tries there is a pause, in which the host's other ports can be tried
-        again. The result is False while an IPP query waits until the other print ports are done,
-        and if the IPP port is open.
+        again. The result is False while the IPP port waits for the other print ports
+        (``ipp_last``), and if the IPP port is open.
         """
         if self._other_ports or not self.has_answered:
             return False

@@ -194,7 +194,8 @@ class RouteRequest(Exact):
 
     ``target`` depends on the kind: a URL for a webhook, Slack or Teams; e-mail addresses, separated
     by commas; or the routing key of PagerDuty. The prefix ``eu:`` of a routing key selects the
-    service region EU. Empty ``severities`` or ``locations`` match all alerts.
+    service region EU. Empty ``severities`` match every severity, and
+    empty ``locations`` every location.
     """
 
     id: Annotated[str, Field(min_length=1, max_length=64), *STORABLE] | None
