@@ -1,9 +1,9 @@
 """The current permissions of credentials, read from the database.
 
-An API key acts as its owner, restricted to the locations and the grant of the key. A session acts
-as its user. An OAuth grant acts as the user who gave it, and can only read. When the membership of
-the owner or user ends, the credential has no access. A key without an owner does not depend on a
-membership.
+An API key of a user acts as this user, restricted to the locations and the grant of the key. A
+session acts as its user. An OAuth grant acts as the user who gave it, and can only read. When the
+membership of the user ends, the credential has no access. An API key without a user does not depend
+on a membership.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ WRITING_ROLES: Final[Collection[Role]] = ("owner", "manager")
 def hash_secret(text: str) -> str:
     """Return the hash that is stored instead of a key, a token or a code.
 
-    Plain SHA-256 is enough: they have at least 80 random bits and cannot be guessed.
+    Plain SHA-256 is enough: these secrets have at least 80 random bits and cannot be guessed.
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

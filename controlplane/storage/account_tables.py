@@ -22,7 +22,7 @@ class User(Base):
     Attributes:
         email: the address as it was entered.
         email_key: the address in a form that ignores case. It identifies the user.
-        password_hash: argon2id hash in PHC format.
+        password_hash: argon2id hash in PHC format. Empty for an account without a password.
         permissions_version: incremented with each change of the user's permissions, so that caches
             detect the change.
     """

@@ -166,7 +166,7 @@ def holds_data(path: str, options: Sequence[str], label: Callable[[str], str]) -
     """Return whether programs of the machine store data on a mount.
 
     Programs store no data on macOS's system volumes, CDs, removable drives (such as an installation
-    stick) and recovery partitions. A recovery partition is always nearly full. If it were reported,
+    stick) or recovery partitions. A recovery partition is always nearly full. If it were reported,
     there would be a finding about a full disk, although nothing is wrong.
 
     Args:
@@ -193,7 +193,7 @@ def volume_label(path: str) -> str:
 
 
 def without_owner(path: str) -> str:
-    """Replace the account's name in a path below a home or media directory by ``*``."""
+    """Replace the user's name in a path below a home or media directory by ``*``."""
     return _OWNED_PATH.sub(r"\1/*", path)
 
 

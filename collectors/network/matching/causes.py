@@ -321,7 +321,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "till-without-dhcp",
             lambda s, _: s.is_unreached,
             "this machine has no address from a DHCP server on {m.link_local}",
-            "check the cable or Wi-Fi and the router, or give it a fixed address",
+            "check the cable or Wi-Fi and the router, or give this machine a fixed address",
             exists=lambda m: bool(m.link_local),
         ),
         Cause(
@@ -350,7 +350,8 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "slow-name-servers",
             lambda s, _: s.printer.lookup_s >= SLOW_LOOKUP_S,
             "the name servers took {m.slow_lookup_s:.0f} seconds to find a printer by its name",
-            "remove the name server that does not answer from this machine or the router's DHCP",
+            "remove the silent name server from the settings of this machine or of the router's"
+            " DHCP",
             exists=lambda m: m.slow_lookup_s > 0,
         ),
         Cause(

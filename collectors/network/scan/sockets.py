@@ -1,8 +1,9 @@
 """The sockets of the scan: UDP sockets for address resolution, and TCP connections.
 
-A TCP connection tests whether a port is open. The scan never sends payload. It ends a connection
-with RST (SO_LINGER 0), so that a device that accepts one connection at a time accepts the next one
-at once. One thread waits for all sockets with one selector (epoll on Linux).
+A TCP connection tests whether a port is open. The scan never sends payload: the UDP datagrams are
+empty. It ends a TCP connection with RST (SO_LINGER 0), so that a device that accepts one connection
+at a time accepts the next one at once. One thread waits for all sockets with one selector (epoll on
+Linux).
 """
 
 import contextlib
@@ -25,7 +26,7 @@ from collectors.shared.linux.rtnetlink_socket import NeighbourEvents, read_neigh
 from collectors.shared.tcp_refusal import report_refusal_at_once
 
 SOCKETS_MAX = 480
-"""The most connections at once. On Windows, select() accepts at most 512 sockets."""
+"""Maximum number of simultaneous connections. On Windows, select() accepts at most 512 sockets."""
 _LINGER_NONE = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 _UNSPECIFIED = struct.pack("=H14x", socket.AF_UNSPEC)  # struct sockaddr
 _TCP_INFO_BYTES = 104

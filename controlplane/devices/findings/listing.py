@@ -1,6 +1,6 @@
-"""Lists the findings of devices. Counts the devices that have each finding, and lists them.
+"""Counts the devices with each finding, by location, platform and version, and lists these devices.
 
-In the list of devices, all devices of one location with the same finding are one entry.
+In the list, all devices of one location with the same finding are one entry.
 """
 
 import hashlib

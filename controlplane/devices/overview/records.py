@@ -17,8 +17,8 @@ from controlplane.operation.storable_text import STORABLE
 
 RowState = Literal["offline", "never-connected", "online", "closed", "maintenance", "revoked"]
 State = Health | Literal["online", "closed", "maintenance", "busy"]
-"""A state by which devices are filtered and counted. Every device has exactly one health. It can
-also be online, closed, in maintenance, or busy, which means that it has open requests."""
+"""A state by which devices are filtered and counted. Every device has exactly one health. A device
+can also be online, closed, in maintenance, or busy, which means that it has open requests."""
 PrinterStateName = Literal["broken", "warning", "unknown", "healthy"]
 FilterText = Annotated[PayloadText, *STORABLE]
 PAGE_MAX = 200
