@@ -1,7 +1,8 @@
 """New sales and refunds, and the amounts that are computed from them. All functions are pure.
 
 Functions raise SaleError for inconsistent input. Integers that refer to rows of other tables, such
-as ``location``, are the positions of these rows. Amounts are in minor units of the sale's currency.
+as ``location``, are the ``position`` of these rows. Amounts are in minor units of the sale's
+currency.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ class SaleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SoldArticle:
-    """The article of a line: position of its snapshot, unit, exponent of quantities, and tax.
+    """The article of a line: ``position`` of its snapshot, unit, exponent of quantities, and tax.
 
     ``percentage_milli`` is the tax rate in thousandths of a percent, or None if the article is
     exempt from tax. If ``has_known_tax`` is False, the tax is unknown.

@@ -26,9 +26,9 @@ STREAM_RETRY_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
-"""Processor seconds that each call of the agent protocol may take before it is charged to the key's
-limit for large bodies (``Settings.processing_share``), which is the smallest limit of processor
-time. Most calls of the agent protocol take a tenth of ``FREE_S``.
+"""Processor seconds of each call of the agent protocol that are not charged to the key's limit for
+large bodies (``Settings.processing_share``), which is the smallest limit of processor time. Most
+calls of the agent protocol take a tenth of ``FREE_S``.
 """
 QUEUE_RETRY_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""

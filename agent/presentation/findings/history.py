@@ -318,8 +318,8 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     NoteRule(
         "service-unreachable-repeatedly",
         _FIELDS,
-        "the service did not answer, and it is unknown why, or a captive portal or a proxy answered"
-        f" for it, {_WHEN}",
+        "the service did not answer for an unknown reason, or a captive portal or a proxy answered"
+        f" instead of it, {_WHEN}",
         "The service could not be reached {times} in {period}, {duration} in total{hours}.",
         "compare the times with the interruptions of other venues: if no other venue was"
         " interrupted at these times, the cause was the internet provider",

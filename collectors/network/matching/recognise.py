@@ -38,9 +38,10 @@ class Comparison:
     """Whether a device is the printer.
 
     ``by`` is the evidence that it is, and ``difference`` the evidence that it is not.
-    ``has_shared_identity``: ``likeness`` is "unknown", because the device has only one of the
-    printer's identities, and this is not the MAC. ``contradicts_learned``: the device differs from
-    the identity that the agent has learned for the printer.
+    ``has_shared_identity``: ``likeness`` is "unknown", and the device has exactly one of the
+    printer's identities, but not its MAC. It is also False if the device has both learned names,
+    the host name and the DNS-SD name. ``contradicts_learned``: the device differs from the
+    identity that the agent has learned for the printer.
     """
 
     likeness: Likeness

@@ -82,15 +82,15 @@ class Instance(NamedTuple):
 class RecordBook:
     """The records that one address sent on one interface. All tables are limited in size.
 
-    Keys are in lower case. ``types`` are the service types that the host lists. ``instances``,
-    ``servers`` (SRV records) and ``texts`` (TXT records) have the full name of an instance as key.
-    ``hosts`` maps each host name to its addresses. ``size_bytes`` is the memory that the records
-    take from the pool. ``announcer`` is the holder of this book's shares of the pools: the address
-    ``source``, its MAC once the MAC is known, or `NO_HOST` (announcers.py). ``is_verified``: all
-    records certainly came from ``source``. ``dropped`` are the hashes of instances beyond the limit
-    of instances. ``dropped_records`` counts the records for which there was no memory.
-    ``confirmed`` are the keys of the instances that the host confirmed when it was queried
-    directly.
+    The keys of the tables are in lower case. ``types`` are the service types that the host lists.
+    ``instances``, ``servers`` (SRV records) and ``texts`` (TXT records) have the full name of an
+    instance as key. ``hosts`` maps each host name to its addresses. ``size_bytes`` is the memory
+    that the records take from the pool. ``announcer`` is the holder of this book's shares of the
+    pools: the address ``source``, its MAC once the MAC is known, or `NO_HOST` (announcers.py).
+    ``is_verified``: all records certainly came from ``source``. ``dropped`` are the hashes of
+    instances beyond the limit of instances. ``dropped_records`` counts the records for which there
+    was no memory. ``confirmed`` are the keys of the instances that the host confirmed when it was
+    queried directly.
     """
 
     def __init__(self, quota: Quota, source: str, announcer: str) -> None:

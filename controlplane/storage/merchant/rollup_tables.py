@@ -5,8 +5,8 @@ local time of the location. ``day`` is the number of days since 1970-01-01, and 
 ``day`` × 24 plus the hour of the day. An hour that occurs twice, because clocks are set back, is
 one row.
 
-A sale is added to the row of its time and payment type. ``discount`` is the sum of the discounts on
-whole sales and on their lines.
+A sale is added to the row of its time and, if the table has the column, of its payment type.
+``discount`` is the sum of the discounts on whole sales and on their lines.
 
 A refund with a date is added to the row of its own time and payment type. ``refund`` is the sum of
 the refunded goods, without fee and tip. A refund without a date is added, with fee and tip, to the
@@ -54,8 +54,8 @@ class DayRollup(Base):
     sales without lines. The ``undated_`` columns are sums over refunds without a date. The
     ``unresolved_`` columns are sums over imported orders of unknown status. No other column
     includes these orders. ``refund_unknown_tax`` counts dated refunds with an unknown tax.
-    ``refund_unknown_components`` counts dated refunds of which only the sum is known, and not its
-    goods, fee and tip. The whole sum is then added as goods.
+    ``refund_unknown_components`` counts dated refunds of which only the sum is known, and not
+    its division into goods, fee and tip. The whole sum is then added as goods.
     """
 
     __tablename__ = "day_rollups"

@@ -231,7 +231,7 @@ async def _continue(
 
 
 def sign_in_failed() -> Refusal:
-    """Return the refusal for an unknown address as well as for a wrong password."""
+    """Return the refusal for an unknown e-mail address as well as for a wrong password."""
     return Refusal(
         HTTPStatus.UNAUTHORIZED,
         "sign_in_failed",

@@ -110,7 +110,7 @@ class Host:
     _kill_timer: threading.Timer | None = None
 
     def run(self) -> int:
-        """Run the service until it is stopped. Raises OSError if the SCM did not start it."""
+        """Run until the service is stopped. Raises OSError if the SCM did not start the process."""
         dispatcher = threading.Thread(target=self._dispatch, name="scm", daemon=True)
         dispatcher.start()
         self._started.wait()
