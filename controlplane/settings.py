@@ -26,8 +26,8 @@ class Settings:
     A limit applies to one API key, with these exceptions: limits whose names contain
     ``organization``, and ``pending_requests_max``, apply to one organization. ``open_requests_max``
     and ``device_report_bytes`` apply to one device. ``network_awaited_max`` applies to one network.
-    ``streams_max`` and ``awaited_max`` apply to the whole process. If a rate, a share or a daily
-    number of report bytes is 0, it is not limited.
+    ``streams_max`` and ``awaited_max`` apply to the whole process. A rate, a share or a daily
+    number of report bytes of 0 means no limit.
 
     ``open_requests_max``, ``pending_requests_max`` and the limits of report bytes are counted in
     the database, over all processes. Each process counts the other limits separately.
@@ -36,8 +36,8 @@ class Settings:
         online_window_s: how long a device is online after a heartbeat.
         request_ttl_s: time until a request expires.
         challenge_ttl_s: time until the challenge of an enrollment expires.
-        body_limit_bytes: maximum size of a request body.
-        body_timeout_s: time in which the body of a request must arrive.
+        body_limit_bytes: maximum size of the body of a call.
+        body_timeout_s: time in which the body of a call must arrive.
         rate_per_s: calls per second. ``burst`` is the number of calls that a key can send at once.
         keep_alive_s: interval of the comments in a stream without events.
         key_cached_s: how long the permissions of a key are cached.
@@ -51,7 +51,7 @@ class Settings:
             processes made.
         write_timeout_s: time after which a connection is closed if its client reads nothing.
         awaited_max: maximum number of connections that wait for their clients: for the head or the
-            body of a request, or until the client has read a reply.
+            body of a call, or until the client has read a reply.
         network_awaited_max: maximum number of these connections from one network: an IPv4 address,
             or an IPv6 network of 64 bits.
         processing_share: share of one processor for parsing the large bodies that a key sends, and
@@ -72,9 +72,10 @@ class Settings:
         keep_reports_s: how long reports are kept. None means forever.
         keep_audit_s: how long entries of the audit log are kept.
         sweep_interval_s: interval at which overdue requests expire and all devices are evaluated.
-        tracker_url: webhook for reports. None means no webhook. ``tracker_attempts_max`` is the
-            maximum number of attempts to send one report.
-        delivery_timeout_s: time after which one attempt to deliver a notification or a report ends.
+        tracker_url: webhook for messages about reports. None means no webhook.
+            ``tracker_attempts_max`` is the maximum number of attempts to send one message.
+        delivery_timeout_s: time after which one attempt to send a notification or such a message
+            ends.
         tracker_interval_s: interval at which the due deliveries of all webhooks are sent.
         offline_after: number of missed heartbeats after which a device is offline. None means that
             it is offline at the end of the online window.

@@ -90,8 +90,8 @@ async def _enable_keep_alive(response: Response) -> None:
     """Enable TCP keep-alive on the connection of a response.
 
     The library's ``socket_options`` cannot be used, because only a transport accepts them, and a
-    client with its own transport ignores the proxies of the environment. Also, they have no effect
-    on connections through a SOCKS proxy.
+    client with its own transport ignores the proxies of the environment. Also, these options have
+    no effect on connections through a SOCKS proxy.
     """
     stream = response.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None

@@ -100,9 +100,8 @@ class Evidence:
     It is an answer to a query (IPP, SNMP, web page), or the state that mDNS announces for a queue.
     ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12). ``name`` is the
     printer's own name. ``title`` and ``realm`` (of a login) come from its web page. ``server`` is
-    the Server header of its web page or of CUPS.
-    ``queue`` is the path that was queried or announced. ``is_missing``: the device answered that it
-    has no such queue.
+    the Server header of its web page or of CUPS. ``queue`` is the path that was queried or
+    announced. ``is_missing``: the device answered that it has no such queue.
     """
 
     address: str

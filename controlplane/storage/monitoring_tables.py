@@ -66,8 +66,8 @@ class MonitoringState(Base):
 class OfflineInterval(Base):
     """A period in which a device was offline. ``until`` is None if the device is still offline.
 
-    ``device`` is the position of the device. If it is None, the service itself was not running in
-    this period.
+    ``device`` is the `Device.position`. If it is None, the service itself was not running in this
+    period.
     """
 
     __tablename__ = "offline_intervals"
@@ -185,7 +185,7 @@ class PendingRequest(Base):
 
 
 class AlertRule(Base):
-    """A rule that an organization has set, which replaces the default rule of the same name.
+    """A rule that an organization has set. It replaces the default rule of the same name, if any.
 
     ``location_id`` is empty for a rule of the whole organization. ``name`` is the condition, and
     for the conditions ``finding`` and ``incident`` also the argument: ``finding:queue-stopped``.

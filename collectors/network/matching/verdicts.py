@@ -19,7 +19,7 @@ from collectors.network.observations import (
 from collectors.shared.addresses import PRINT_PORTS
 
 HINTS_MAX = 4
-"""If more devices than this have the printer's model, no hint is given."""
+"""If more devices than this have the printer's model, the model is not used as a hint."""
 
 _MAYBE = "it may be the same printer"
 

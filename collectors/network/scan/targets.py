@@ -1,9 +1,9 @@
 """Selects the addresses that the scan tries, in order, and describes which ones it leaves out.
 
-Only private ranges are scanned: RFC 1918 and the link-local range of RFC 3927. The shared space of
-RFC 6598 and loopback addresses are scanned only if the configuration names them. The addresses
-nearest to this machine's own come first, because they are the most useful ones if ``max_hosts``
-cuts the list.
+By default, only private ranges are scanned: RFC 1918 and the link-local range of RFC 3927. The
+shared space of RFC 6598 and loopback addresses are scanned if the configuration names them. The
+addresses nearest to this machine's own come first, because they are the most useful ones if
+``max_hosts`` cuts the list.
 """
 
 import heapq

@@ -63,7 +63,7 @@ class Link:
     """An interface.
 
     Args:
-        index: its number, which addresses, routes and neighbours refer to.
+        index: its number, by which addresses, routes and neighbours refer to it.
         has_carrier: it is up and can transfer data (IFF_RUNNING).
         has_arp: the kernel resolves addresses of this Ethernet-like link by ARP.
         kind: the type of a virtual interface, such as "veth" or "bridge"; "" for hardware.
