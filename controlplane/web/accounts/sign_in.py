@@ -24,7 +24,7 @@ from controlplane.accounts.messages import EmptyRequest, SignInReply, SignInRequ
 from controlplane.accounts.passwords import require_valid_length
 from controlplane.accounts.second_factor import pending
 from controlplane.accounts.throttle import Attempt, network_of
-from controlplane.accounts.users import find_user, increment_permissions_version
+from controlplane.accounts.users import end_grants, find_user, increment_permissions_version
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call, user_subject
 from controlplane.operation.caller import Caller
@@ -115,7 +115,7 @@ async def change_password(core: Core, request: Request) -> Response:
         if row.password_hash != user.password_hash:
             raise wrong_password("the old password is wrong")  # the password was changed meanwhile
         row.password_hash = password_hash
-        ended_count = _end_other_sessions(session, caller, attempt)
+        ended_count = _end_other_access(session, caller, attempt)
         event = Event(
             "password.change", user_subject(row), f"ended {counted(ended_count, 'other session')}"
         )
@@ -259,8 +259,9 @@ def too_many_attempts(wait_s: int) -> Refusal:
     )
 
 
-def _end_other_sessions(session: Session, caller: Caller, attempt: Attempt) -> int:
-    """Count the attempt to change the password as successful, and end the user's other sessions.
+def _end_other_access(session: Session, caller: Caller, attempt: Attempt) -> int:
+    """Count the attempt to change the password as successful, and end what the user's old password
+    may have created: the user's other sessions and all OAuth grants.
 
     Returns the number of ended sessions.
     """
@@ -272,6 +273,7 @@ def _end_other_sessions(session: Session, caller: Caller, attempt: Attempt) -> i
     session_ids = session.scalars(other_sessions).all()
     for each in session_ids:
         sessions.end(session, each, user_id)
+    end_grants(session, user_id)
     increment_permissions_version(session, user_id)
     return len(session_ids)
 

@@ -1,6 +1,7 @@
 """Tests of tokens that are stolen, used twice, or used for another resource."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -9,19 +10,26 @@ from sqlalchemy import func, select
 from controlplane.accounts import users
 from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.secrets import REFRESH_LIFETIME
+from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.storage.oauth_tables import OAuthToken
 from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
+    COOKIE,
     ISSUER,
     OAuthFlow,
     Program,
+    Visitor,
     caller_of_token,
     code_of,
     complete_flow,
     parameters_of,
 )
-from tests.unit.controlplane.accounts.people import end_membership, make_user
+from tests.unit.controlplane.accounts.people import (
+    PASSWORD,
+    end_membership,
+    make_user,
+)
 from tests.unit.controlplane.running_service import RunningService
 
 
@@ -192,11 +200,25 @@ async def test_the_end_of_a_membership_revokes_its_tokens(service: RunningServic
     assert (await program.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-async def test_a_new_password_revokes_all_tokens_of_the_user(service: RunningService) -> None:
-    make_user(service)
-    program, _, tokens = await complete_flow(service)
+async def _change_password(service: RunningService, visitor: Visitor) -> None:
+    headers = {"origin": ISSUER, "cookie": f"{COOKIE}={visitor.token}"}
+    passwords = {"oldPassword": PASSWORD, "newPassword": "another password"}
+    reply = await service.http.post(f"{PROFILE}/change-password", json=passwords, headers=headers)
+    assert reply.status_code == 200, reply.text
 
+
+async def _set_password_by_command(service: RunningService, _: Visitor) -> None:
     service.database.write(_set_new_password)
+
+
+@pytest.mark.parametrize("change", [_change_password, _set_password_by_command])
+async def test_a_new_password_revokes_all_tokens_of_the_user(
+    service: RunningService, change: Callable[[RunningService, Visitor], Awaitable[None]]
+) -> None:
+    make_user(service)
+    program, visitor, tokens = await complete_flow(service)
+
+    await change(service, visitor)
     assert await caller_of_token(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).status_code == 400
 
