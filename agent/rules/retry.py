@@ -1,8 +1,9 @@
-"""Waits before retries. The waits grow up to a maximum, and half of each wait is random (jitter).
+"""Waits before retries. The waits of a `Backoff` grow up to a maximum, and half of each of these
+waits is random (jitter).
 
-The jitter prevents many devices from retrying at the same time. Half of each wait is fixed, to
-limit the number of attempts (AWS Architecture Blog, "Exponential Backoff And Jitter": equal
-jitter).
+The jitter prevents many devices from retrying at the same time. The other half of the wait is
+fixed, to limit the number of attempts (AWS Architecture Blog, "Exponential Backoff And Jitter":
+equal jitter).
 """
 
 from dataclasses import dataclass
@@ -30,13 +31,15 @@ reaches the service again at most half a minute after the end of an outage, unle
 spreads reconnections over a longer time."""
 
 CREDENTIAL: Final = Backoff(base_s=10.0, cap_s=900.0)
-"""Waits after 401, and after a failed enrollment. A wait ends early if a user replaces the key."""
+"""Waits after 401, and after a failed enrollment. A wait ends early if a user replaces the API
+key."""
 
 REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
 """Waits between two checks of whether the device is still revoked."""
 
 RETRY_AFTER_MIN_S: Final = 2.0
-"""Minimum of the first wait that the service requests. It limits a device to 30 calls a minute."""
+"""Minimum of the first wait that the service requests. It limits each operation to 30 calls a
+minute."""
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
 """Minimum of the second and each further consecutive wait that the service requests."""
 RETRY_AFTER_MAX_S: Final = 3600.0
@@ -53,9 +56,9 @@ RECONNECT_SPREAD_MAX_S: Final = 60.0
 def reconnect_spread_s(requested_s: float) -> float:
     """Return the time over which devices spread their reconnections.
 
-    It is the time that the service requests, within limits. The service sends it as the
-    reconnection time of server-sent events (HTML standard, 9.2). It depends on the number of the
-    service's devices.
+    It is ``requested_s``, the time that the service requests, within limits. The service sends
+    ``requested_s`` as the reconnection time of server-sent events (HTML standard, 9.2), and
+    increases it with the number of its open command streams.
     """
     return min(max(requested_s, 0.0), RECONNECT_SPREAD_MAX_S)
 

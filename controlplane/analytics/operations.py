@@ -47,7 +47,8 @@ def financial_summary(
 def venue_financial_pulse(
     context: RequestContext, body: messages.LocationQuery
 ) -> messages.FinancialPulse:
-    """Return the net of today until now and of yesterday until the same time, and the activity."""
+    """Return the net sales of today until now and of yesterday until the same time, and the number
+    of orders of the 28 days before today, by weekday and hour."""
     facts = pulse_facts(context, query_location(context, body.location_id))
     return messages.FinancialPulse(venues=(pulse(facts),))
 
@@ -62,7 +63,7 @@ def chart(context: RequestContext, body: messages.FiguresQuery) -> messages.Char
 
 
 def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sales:
-    """Return the figures of a period, and the net of the period before."""
+    """Return the figures of a period, and the net sales of the period before."""
     query = resolve_query(context, body)
     previous_nets = {
         each.currency: each.figures.net_cents for each in _figures_part(query.previous)

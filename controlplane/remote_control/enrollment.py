@@ -99,7 +99,8 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
 
 
 def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | None:
-    """Return the newest enrollment of the calling API key. The body names no device."""
+    """Return the newest enrollment among the devices of the calling API key, or null if the key has
+    no device. The body is an empty object."""
     query = select(Device).where(
         context.visible(Device),
         Device.key_id == context.caller.key_id,
@@ -111,7 +112,8 @@ def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | 
 
 
 def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
-    """End the binding of a device and its open requests. A repeated call changes nothing."""
+    """End the binding of a device, and expire its open requests. A repeated call changes
+    nothing."""
     device = context.device(body.instance_id, lock=True)
     if device.revoked_at is None:
         device.revoked_at = context.now

@@ -1,10 +1,11 @@
 """The objects of the retail API, with the limits of the contract (contract: Resources, Endpoints).
 
-Names on the wire are snake_case. `RequestModel` is the base of requests, where unknown keys are
-errors. `ReplyModel` is the base of replies, where keys of later versions are ignored. A model whose
-name begins with `Given` is what a client sends: `GivenGood` in a request, for example, and `Good`
-in a reply. Lengths of strings are in characters. This service adds fields to objects that the
-contract does not define completely.
+Names on the wire are snake_case. `RequestModel` is the base of objects that a client can send:
+their unknown fields are errors. `ReplyModel` is the base of objects that only the service sends:
+their unknown fields are ignored, because they are of later versions. If requests and replies have
+different models of an object, the name of the request's model begins with `Given`, as in
+`GivenGood` and `Good`. Lengths of strings are in characters. This service adds fields to objects
+that the contract does not define completely.
 """
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -204,7 +205,7 @@ class GoodQuery(RequestModel):
 
 
 class PageQuery(RequestModel):
-    # The length is not validated here: a cursor that is too long is an invalid cursor.
+    # The length is not validated here: a cursor that is too long is refused as `invalid_cursor`.
     cursor: Absent[Annotated[str, Field(json_schema_extra={"maxLength": CURSOR_MAX})]] = None
 
 

@@ -107,8 +107,8 @@ def sale(context: RequestContext, parameters: wire.SaleQuery) -> wire.Sale:
 def sales(context: RequestContext, parameters: wire.SalesQuery) -> wire.SalePage:
     """Return a page of completed sales in AED, the only currency of this API. Sales in other
     currencies are not listed; the figures of the facade and of the agent protocol contain them, by
-    currency. Sales with the same sort value are in the order of their creation. The next page
-    begins after the last sale of this page, even if that sale has changed.
+    currency. Sales with the same sort value are sorted by their creation, in the same direction.
+    The next page begins after the last sale of this page, even if that sale has changed.
     """
     statement, order = _statement(parameters.sort)
     if order.column is _sales.number:

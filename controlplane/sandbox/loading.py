@@ -43,7 +43,7 @@ BATCH: Final = 5_000
 """Number of sales that are written at once."""
 TABLES: Final = (Sale, SaleLine, SalePayment, Refund, RefundLine)
 REFUND_DAYS: Final = 13
-"""How many local days before ``since`` are generated again by `continue_sales`.
+"""`continue_sales` generates this many local days before its argument ``since`` again.
 
 Older sales get no new refunds, because a refund is at most 12 × 24 hours after its sale. If clocks
 are set forward in this time, the local dates of sale and refund can be 13 days apart.
@@ -112,7 +112,10 @@ def _is_due(refund: NewRefund, now: datetime) -> bool:
 
 
 class BulkWriter:
-    """Writes transactions in batches and assigns their positions. It does not write rollups."""
+    """Writes transactions in batches, and assigns the row keys (``position``) of sales and refunds.
+
+    It does not write rollups.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -172,7 +175,7 @@ def stored_plan(session: Session, organization_id: str) -> Plan:
 
 
 def stored_generator(session: Session, plan: Plan) -> tuple[DayGenerator, list[Venue]]:
-    """Return the generator that the sandbox was loaded with, and its venues."""
+    """Return the generator that the sandbox was loaded with, and the venues of the sandbox."""
     venues, methods = load_locations(session, plan)
     return DayGenerator(plan, load_catalog(session, plan), methods), venues
 
@@ -221,7 +224,7 @@ def _add_refunds(
     """Write the due refunds of a transaction. Return the number of written refunds.
 
     Args:
-        position: The position of the sale if it was just written, otherwise 0.
+        position: The sale's row key if the sale was just written, otherwise 0.
     """
     count = 0
     for refund in transaction.refunds:
@@ -239,5 +242,5 @@ def _add_refunds(
 
 
 def _position(session: Session, table: type[Sale] | type[Refund], row_id: UUID) -> int:
-    """Return the ``position`` of a row, or 0 if the row is not stored."""
+    """Return the row key of the row with this id, or 0 if there is no such row."""
     return session.execute(select(table.position).where(table.id == row_id)).scalar() or 0

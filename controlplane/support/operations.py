@@ -38,8 +38,9 @@ class Access:
 
 
 def contact(context: RequestContext, _body: None) -> messages.Contact:
-    """Return the channels of support, and the confirmed links of the caller's organizations. The
-    request has no body."""
+    """Return the channels of support, and the confirmed links of the caller's organizations. A link
+    connects an organization with a chat with support. The request needs no body, and permits only
+    an empty object."""
     access = _access_of(context.session, context.caller)
     links = confirmed_links(context.session, access.visible)
     return messages.Contact(
@@ -69,8 +70,8 @@ def inspect(context: RequestContext, body: messages.TokenRequest) -> messages.In
 
 
 def confirm(context: RequestContext, body: messages.ConfirmRequest) -> messages.Link:
-    """Confirm the link of a token for an organization. A repeated call gets the same reply. A
-    repeated call for a different organization is refused."""
+    """Confirm the link of a token for an organization. A repeated call for the same
+    organization gets the same reply. A call for a different organization is refused after that."""
     access = _access_of(context.session, context.caller)
     if body.organization_id not in access.linkable:
         raise manager_required()

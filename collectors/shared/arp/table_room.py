@@ -9,8 +9,9 @@ Two thresholds of the table matter here (arp(7)). At gc_thresh3, 1024 by default
 new entries. Above gc_thresh2, 512 by default, a new entry makes the kernel remove others, at most
 every 5 s. It removes failed entries, which the scan caused, and entries that were not confirmed for
 5 s. The next packet to a removed neighbour costs one ARP request. Failed entries stay in the table
-until the kernel removes them in this way. So a scan of more than gc_thresh2 addresses exceeds this
-threshold, whatever the number of addresses that it tries at the same time.
+until the kernel removes them in this way, or in its cleanup every 15 s. So a scan that tries more
+than gc_thresh2 addresses in less time exceeds this threshold, whatever the number of addresses that
+the scan tries at once.
 """
 
 import sys
@@ -67,7 +68,7 @@ ROOM_UNKNOWN = TableRoom()
 
 
 def read_table_room() -> TableRoom:
-    """Return the room in the neighbour table, which only Linux limits."""
+    """Return the room in the neighbour table, or `ROOM_UNKNOWN` if its size cannot be read."""
     try:
         size, table = read_neighbour_table_size(), read_neighbours()
     except OSError:

@@ -314,6 +314,6 @@ READ_BUSINESS_RECORDS = tool(
     "Pages of single records: sales with their lines, refunds, employees, points of sale, devices,"
     " and the requests, reports, findings and incidents of devices. Sales, refunds,"
     " requests and reports are listed newest first. To find a receipt, filter by number or"
-    f" ticketNumber. To get the findings of device reports, set limit to at most"
+    f" ticketNumber. To get the findings of each report in deviceReports, set limit to at most"
     f" {REPORTS_WITH_FINDINGS_MAX}. For sums use query_sales.",
 )

@@ -246,13 +246,13 @@ READ_CATALOG = tool(
     read_catalog,
     "Catalog",
     "Pages of goods with their variations, prices, codes and availability; filtered by name or"
-    " code, category and status.",
+    " code, by category and by status.",
 )
 SET_CATALOG_AVAILABILITY = tool(
     set_catalog_availability,
     "Set availability",
     "Sets the status of a good, or of one of its variations, to active or inactive. Returns the"
     " status before and after. A repeated call changes nothing. Needs an API key with a write"
-    " grant.",
+    " grant for all locations.",
     writes=True,
 )

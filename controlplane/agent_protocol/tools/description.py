@@ -187,5 +187,5 @@ DESCRIBE_BUSINESS_DATA = tool(
     describe_business_data,
     "Datasets",
     "Datasets with their fields, types, filters, groupings, metrics and examples of arguments, and"
-    " which tool reads each.",
+    " the tool that reads each dataset.",
 )

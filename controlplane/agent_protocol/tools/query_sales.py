@@ -232,9 +232,9 @@ QUERY_SALES = tool(
     "Sales figures",
     "Figures of completed sales and refunds over local days, grouped by up to two of month, day,"
     " hour, weekday, location, paymentType, item, category, employee. To compare two periods, call"
-    " this tool once for each period. Rows, limit and totals apply to each currency separately."
-    " Within a currency, rows are sorted by time, then by netCents, highest first. The figures"
-    " equal those of the dashboard. In the result, coverage shows how much data is incomplete."
-    " describe_business_data describes the metrics.",
+    " this tool once for each period. Each currency has its own rows, limit and totals. Within a"
+    " currency, rows are sorted by time if they are grouped by month, day, weekday or hour; then by"
+    " netCents, highest first. The figures equal those of the dashboard. In the result, coverage"
+    " shows how much data is incomplete. describe_business_data describes the metrics.",
     is_long=True,
 )

@@ -1,4 +1,4 @@
-"""Calls the Windows service API with pywin32. The module can be imported on every system."""
+"""Calls the Windows service API with pywin32. This module can be imported on every system."""
 
 import ctypes
 import importlib
@@ -61,7 +61,7 @@ class QueryResult:
 class Win32ServiceControl:
     """The Windows API for services, event sources and file rights, as `WindowsService` needs it.
 
-    The calls raise ServiceManagerError.
+    A call of the API that fails raises ServiceManagerError.
     """
 
     def __init__(self) -> None:
@@ -186,7 +186,7 @@ class Win32ServiceControl:
         return Security(self._sid(descriptor.GetSecurityDescriptorOwner()), entries)
 
     def name_of(self, sid: str) -> str:
-        """Return an account's name, or the SID if it has none."""
+        """Return the name of the account with this SID, or the SID if no name is known."""
         api = self._security
         try:
             name, domain, _ = api.LookupAccountSid(None, api.ConvertStringSidToSid(sid))

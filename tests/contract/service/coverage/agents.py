@@ -72,7 +72,7 @@ AGENTS: Final = (
                 "test_the_official_client_lists_and_calls_all_seven_tools",
             ),
             row(
-                "each call checks the credential, the memberships and the scope again",
+                "each call checks the credential, the memberships and the access again",
                 ADMISSION + "test_a_revoked_key_cannot_call_tools_even_if_it_is_cached",
                 ADMISSION + "test_a_removed_member_cannot_call_tools_even_if_the_key_is_cached",
                 ADMISSION + "test_a_cached_key_cannot_write_after_its_write_grant_is_revoked",

@@ -128,7 +128,7 @@ FACADE: Final = (
                 EDGES,
             ),
             row("`enroll.signature`: 8–128 characters", EDGES),
-            row("cursors: at most 128 characters", EDGES),
+            row("cursors in requests: at most 128 characters", EDGES),
             row(
                 "cursors that the service returns have at most 128 characters",
                 UNIT + "remote_control/test_operator.py::test_devices_are_listed_page_by_page",

@@ -48,13 +48,15 @@ RETAIL: Final = (
                 GOODS + "test_goods_are_listed_in_pages",
             ),
             row(
-                "categories, `GET /uoms`, `GET /fees` with `fee_items[]`, each with an `id`",
+                "lists of categories, of units (`GET /uoms`) and of fees (`GET /fees`, in"
+                " `fee_items[]`); each entry has an `id`",
                 EXAMPLE,
                 GOODS + "test_categories_fees_and_units_are_listed",
                 GOODS + "test_units_and_fees_are_listed_in_pages",
             ),
             row(
-                "employees, `GET /business-structure/point-of-sales`",
+                "lists of employees, and of points of sale"
+                " (`GET /business-structure/point-of-sales`)",
                 EXAMPLE,
                 SALES + "test_points_of_sale_and_employees_are_listed",
             ),
@@ -189,7 +191,7 @@ RETAIL: Final = (
                 TOKENS + "test_an_invalid_api_key_gets_no_tokens",
             ),
             row(
-                "keys consist of a prefix, `_live_` or `_test_`, and 64 characters",
+                "keys have three parts: a prefix, then `_live_` or `_test_`, then 64 characters",
                 TOKENS + "test_keys_have_the_documented_form",
             ),
             row(
@@ -207,7 +209,7 @@ RETAIL: Final = (
         "Retail: errors",
         (
             row(
-                "400 `validation_error` with `errors`: names of fields, lists of messages",
+                "400 `validation_error`: `errors` maps names of fields to lists of messages",
                 EXAMPLE,
                 GOODS + "test_one_refusal_names_all_invalid_fields",
             ),

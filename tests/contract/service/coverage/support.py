@@ -19,7 +19,7 @@ SUPPORT: Final = (
         "Support: operations",
         (
             row(
-                "`support.contact` is the only operation without a body",
+                "`support.contact` is the only operation of the facade that requires no body",
                 EXAMPLE,
                 OPERATIONS + "test_contact_can_be_called_without_a_body_or_with_an_empty_object",
                 OPERATIONS + "test_contact_refuses_any_body_but_an_empty_object",
@@ -70,7 +70,8 @@ SUPPORT: Final = (
                 PERMISSIONS + "test_a_user_of_two_organizations_confirms_a_token_for_one_of_them",
             ),
             row(
-                "an owner or manager of the organization is required, or a key with a write grant",
+                "an owner or manager of the whole organization is required, or a key with a write"
+                " grant for all its locations",
                 PERMISSIONS
                 + "test_the_role_of_a_user_determines_whether_links_may_be_confirmed_and_ended",
                 PERMISSIONS

@@ -25,9 +25,9 @@ their number."""
 def coverage_tables() -> Iterator[str]:
     yield "## Statements of the documents, and the tests that cover them\n"
     yield (
-        "The statements come from two documents: the contract, and its part about the retail API."
-        " The word\n"
-        "`ours` marks decisions of this project that the documents leave open.\n"
+        "The statements come from the two documents of the contract: one about the retail API,\n"
+        "one about all other operations. The word `ours` marks points that these documents leave\n"
+        "open and this project decided.\n"
     )
     for table in TABLES:
         yield f"### {table.title}\n"
