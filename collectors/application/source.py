@@ -19,7 +19,7 @@ from collectors.shared.text import clean_text
 P = ParamSpec("P")
 
 Fields = Iterable[Field]
-"""Fields that are read only once: a source may return a tuple of them, or yield them."""
+"""Fields that are iterated once. Therefore a source may yield them, or return a tuple of them."""
 
 FieldTuple = tuple[Field, ...]
 

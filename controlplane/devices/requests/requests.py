@@ -1,8 +1,9 @@
 """Creates requests for devices, delivers them as commands, and acknowledges and expires them.
 
-The limits are the same for all callers. Operations that change requests expire the due ones first.
-A periodic sweep does it too. Call `expire_due` and `expire_binding` before you load requests: they
-do not update objects that the database session has already loaded.
+The limits are the same for all callers. A request is due once its time of expiry has passed.
+Operations that change requests expire the due requests first. A periodic task expires them, too.
+Call `expire_due` and `expire_binding` before you load requests: these functions do not update
+objects that the database session has already loaded.
 """
 
 import uuid
