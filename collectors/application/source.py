@@ -1,4 +1,4 @@
-"""A source of facts: its name, the keys that it owns, and the function that reads it."""
+"""A source of facts: its name, the keys of its fields, and the function that reads it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -239,7 +239,7 @@ class CountedDevice(Base):
 
 
 class FindingSubject(Base):
-    """A subject of `FindingCount`, and its number.
+    """A subject of `FindingCount`, and its number (``position``).
 
     The number never changes. It determines the character that stands for the subject in
     `Device.symbols` (`devices.findings.counting`).

@@ -185,7 +185,7 @@ def _select_waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, U
 
 
 def keys_with_new_requests(session: Session, since: datetime) -> tuple[UUID, ...]:
-    """Return the keys of devices with requests that were created after ``since``.
+    """Return the ids of the API keys of devices with requests created after ``since``.
 
     Requests that a device has already acknowledged are left out.
     """
