@@ -85,7 +85,8 @@ class Receiver:
     """Number of broken replies in a row."""
     _renew: asyncio.Event = field(default_factory=asyncio.Event)
     delivery: Method | None = None
-    """How the last call of `onCommands` received commands. None if the call failed."""
+    """How the last call of `onCommands` received commands. None if the call failed or the
+    binding was lost."""
     received: int = 0
     unreadable: int = 0
     for_others: int = 0

@@ -1,4 +1,4 @@
-"""A source of facts: its name, the keys that it owns, and the function that reads it."""
+"""A source of facts: its name, the keys of its fields, and the function that reads it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from collectors.shared.text import clean_text
 P = ParamSpec("P")
 
 Fields = Iterable[Field]
-"""The fields of a source: a tuple, or a generator, which can be iterated only once."""
+"""Fields that are iterated once. Therefore a source may yield them, or return a tuple of them."""
 
 FieldTuple = tuple[Field, ...]
 

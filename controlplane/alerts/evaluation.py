@@ -95,8 +95,8 @@ def facts_of(
             the name of the rule.
     """
     device_count, online_count = other_count, other_online_count
-    # ``in_maintenance`` contains None if the whole location is in maintenance. Then no device is
-    # counted.
+    # The schedule returns None among the devices in maintenance if the whole location is in
+    # maintenance. Then no device is counted.
     if None in schedule.in_maintenance(now):
         device_count = online_count = 0
     offline: dict[UUID, datetime] = {}

@@ -239,7 +239,7 @@ class CountedDevice(Base):
 
 
 class FindingSubject(Base):
-    """A subject of `FindingCount`, and its number.
+    """A subject of `FindingCount`, and its number (``position``).
 
     The number never changes. It determines the character that stands for the subject in
     `Device.symbols` (`devices.findings.counting`).
@@ -258,7 +258,7 @@ class FindingCount(Base):
     - the code of a rule: devices with a finding of this rule
     - the kind of a report: devices with a recent report of this kind
     - ``any``: devices with a recent report of any kind
-    - ``problem``: problems and warnings. A device counts once for each of them
+    - ``problem``: devices with problems or warnings, once for each problem or warning
     - ``device``: all devices that are not revoked
 
     ``location_id`` is "" for the whole organization.

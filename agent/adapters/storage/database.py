@@ -1,4 +1,4 @@
-"""The SQLite file that contains the journal and the outbox.
+"""The SQLite file of the agent: journal, outbox, sent reports, and the record of the connection.
 
 With WAL and synchronous=FULL, a committed transaction survives a power loss
 (sqlite.org/pragma.html#pragma_synchronous). A transaction that is not durable is synced together

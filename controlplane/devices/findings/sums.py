@@ -65,11 +65,11 @@ NEW_AGE_MAX: Final = timedelta(days=1)
 Attribute = Literal["location_id", "platform", "version"]
 ATTRIBUTES: Final[tuple[Attribute, ...]] = get_args(Attribute)
 LocationCount = tuple[str, str, int]
-"""A rule, a location, and the number of its devices with the finding."""
+"""A rule, a location, and the number of devices at the location with the finding of the rule."""
 
 NOT_REVOKED: Final = tuple(each.value for each in Priority if each != Priority.REVOKED)
 """The priorities of devices that are not revoked. Queries filter by priority, because the index of
-devices contains it and does not contain the time of the revocation."""
+devices contains the priority, but not the time of the revocation."""
 
 
 class _DeviceGroup(NamedTuple):

@@ -1,9 +1,9 @@
 """Creates requests for devices, delivers them as commands, and acknowledges and expires them.
 
-The limits are the same for all callers. An open request is *due* when its ``expires_at`` has
-passed. Operations that change requests first expire the due ones. A periodic sweep expires them as
-well. Call `expire_due` and `expire_binding` before you load requests: they do not update objects
-that the database session has already loaded.
+The limits are the same for all callers. A request is due once its time of expiry has passed.
+Operations that change requests expire the due requests first. A periodic task expires them, too.
+Call `expire_due` and `expire_binding` before you load requests: these functions do not update
+objects that the database session has already loaded.
 """
 
 import uuid
@@ -185,7 +185,7 @@ def _select_waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, U
 
 
 def keys_with_new_requests(session: Session, since: datetime) -> tuple[UUID, ...]:
-    """Return the keys of devices with requests that were created after ``since``.
+    """Return the ids of the API keys of devices with requests created after ``since``.
 
     Requests that a device has already acknowledged are left out.
     """
