@@ -1,10 +1,11 @@
 """The recorder: detects interruptions of the connection, and records them with their cause.
 
-A healthy connection costs no timer and no packet, except a query to each name server every five
-minutes, and one probe of each new path. The recorder runs when the system reports a changed link,
-address or route, when a call to the service fails, and with heartbeats. Every five minutes, it also
-reads the print queues, the kiosk and the watched devices. During an interruption, it probes the
-path to the service every few seconds, to find the beginning, the end and the cause.
+A healthy connection costs no timer. The only additional packets are the kernel's TCP keep-alive, a
+query to each name server every five minutes, and a probe of each new path. The recorder runs when
+the system reports a changed link, address or route, when a call to the service fails, and with
+heartbeats. Every five minutes, it also reads the print queues, the kiosk and the watched devices.
+During an interruption, it probes the path to the service every few seconds, to find the beginning,
+the end and the cause.
 """
 
 import asyncio
@@ -75,7 +76,7 @@ class Recorder:
             open incidents.
         read_machine: returns the state of memory and disk.
         local: records the print queues, the kiosk and the watched devices; None if there are none.
-        on_change: is called when an interruption begins or ends.
+        on_change: is called when an interruption begins, changes its cause or ends.
     """
 
     sensors: Sensors

@@ -65,7 +65,8 @@ def select_hosts(
     """Return at most ``max_hosts`` hosts, in the given order.
 
     This machine, gateways and hosts of matched printers are kept first, then hosts that the scan
-    found, then hosts that were only announced. Among announced hosts, announcers take turns.
+    found, then hosts that were only announced. Among the hosts that were only announced, announcers
+    take turns.
     """
     if len(hosts) <= max_hosts:
         return tuple(hosts)

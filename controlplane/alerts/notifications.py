@@ -1,9 +1,10 @@
 """Adds the notifications of alerts that fire and resolve, for each matching route.
 
 They are added in the transaction that stores the change of the alert, so a crash neither loses nor
-repeats them. Alerts of the same rule and location are *grouped*: an alert waits until the group
-interval has passed since the previous notification of the group. Then one notification contains all
-alerts that waited.
+repeats them. On a route with a group interval, alerts of the same rule and location are *grouped*:
+an alert waits until this interval has passed since the previous notification of the group. Then one
+notification contains all alerts that waited. A route with a daily digest has one group for all
+alerts.
 """
 
 import json

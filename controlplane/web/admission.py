@@ -66,7 +66,8 @@ class Handler:
 
 
 async def by_key_or_session(core: Core, request: Request, writes: bool) -> Caller:
-    """Authenticate with an API key or a session cookie. An API key takes precedence."""
+    """Authenticate with an API key or a session cookie. With an ``Authorization`` header, the
+    cookie is not used, even if the header contains no valid key."""
     header = request.headers.get("authorization")
     if header is None:
         return await session_caller(core, request, writes=writes)
@@ -238,7 +239,8 @@ async def parse_charged(
 
     A short body is parsed at once, and a longer one in a thread. This is not a database thread, so
     an invalid body is refused even if all database threads are busy. A large body is parsed in a
-    separate process. The caller is charged for the processor time.
+    separate process. The caller is charged for the processor time, but only a large body is charged
+    to the limit for large bodies.
     """
     if len(body) <= LARGE_BYTES:
         times_s: list[float] = []

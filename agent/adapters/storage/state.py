@@ -1,7 +1,7 @@
 """The state directory. It is private, and one agent at a time can lock it.
 
-It contains a quarantine for unreadable files. Before a file of the state directory is opened, the
-path to the directory is checked. `safe_file` then opens the file.
+It contains a quarantine for unreadable files and rejected reports. Before a file of the state
+directory is opened, the path to the directory is checked. `safe_file` then opens the file.
 """
 
 import contextlib

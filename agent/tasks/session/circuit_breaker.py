@@ -112,7 +112,8 @@ class CircuitBreaker:
         default_factory=lambda: defaultdict(_Breaker)
     )
     _answers: int = 0
-    """Number of calls that succeeded or raised an error which a repetition would not change."""
+    """Number of calls with a final reply: a success, or an error that a repetition would not
+    change."""
     on_attempt: Callable[[Operation, ServiceError | None, float], None] = lambda *_: None
     """Called after each attempt with the operation, its error or None, and its duration (s)."""
     reconnect_spread_s: float = 0.0
@@ -133,8 +134,9 @@ class CircuitBreaker:
 
         Raises FinalError at once, because a repetition would not help. With ``alone_max``, also
         raises TemporaryError when this call has failed ``alone_max`` times. A failure counts only
-        if another call has succeeded since the start of this call, or since its previous failure.
-        When the last call of an operation ends, the operation's condition is cleared.
+        if another call has got a final reply (``_answers``) since the start of this call, or since
+        its previous failure. When the last call of an operation ends, the operation's condition is
+        cleared.
         """
         breaker, failures_alone, answers = self._breakers[operation], 0, self._answers
         breaker.callers += 1
@@ -237,9 +239,9 @@ class CircuitBreaker:
     ) -> None:
         """Open the breaker of the operation, or the shared breaker.
 
-        The shared breaker opens if there was no reply at all, unless other operations have
-        succeeded since this operation began to fail. An API key that cannot be read does not
-        change the shared breaker, because no call was sent.
+        The shared breaker opens if there was no reply at all, unless other calls have got a final
+        reply since this operation began to fail. Any reply closes the shared breaker. An API key
+        that cannot be read does not change it, because no call was sent.
 
         ``shared_generation`` and ``generation`` are the values of the two breakers before the call.
         If another call has changed a breaker since then, this failure does not change it again.
@@ -266,7 +268,7 @@ class CircuitBreaker:
             breaker.retry_at = self.clock.monotonic()
 
     def _fails_alone(self, breaker: _Breaker) -> bool:
-        """Return whether other calls have succeeded since this operation began to fail."""
+        """Return whether other calls have got a final reply since this operation began to fail."""
         is_failing = self._shared.is_closed and not breaker.is_closed
         return is_failing and self._answers > breaker.answers_before
 

@@ -55,7 +55,7 @@ def incident_line(incident: Incident) -> str:
 
     ``2026-11-22T18:02:11Z/2026-11-22T18:03:46Z provider-down 95 s: no answer from …``. The first
     part is an ISO 8601 interval, with ``..`` as its end while the incident lasts. The seconds are
-    the downtime. If ``incident.count`` is more than 1, it follows, such as `` x3``.
+    the downtime. If ``incident.count`` is more than 1, this number follows, such as `` x3``.
     """
     ended_at = incident.ended_at
     end_text = ".." if ended_at is None else _timestamp(max(ended_at, incident.began_at))
@@ -169,7 +169,7 @@ def _timestamp(at: datetime) -> str:
 
 
 def _parse_timestamp(text: str) -> datetime | None:
-    """Parse a timestamp that a regular expression has matched. It keeps its offset from UTC."""
+    """Parse a timestamp that a regular expression has matched. The result has the same offset."""
     try:
         at = datetime.fromisoformat(text)
         at.astimezone(UTC)

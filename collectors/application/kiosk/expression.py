@@ -106,7 +106,8 @@ STATE: Final[Mapping[str, Value]] = {
 """Values that show whether the page draws, and whether it may access the local network and the
 programs on this machine."""
 
-# `text` and `names` limit the size of the reply. `parse_values` shortens their values further.
+# The JavaScript functions `text` and `names` limit the size of the reply. `parse_values`, which
+# parses the reply, shortens the values further.
 _EXPRESSION: Final = """
 (async () => {
   const battery = async () => navigator.getBattery && navigator.getBattery();

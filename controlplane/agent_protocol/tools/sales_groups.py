@@ -1,4 +1,4 @@
-"""Grouped sums of months, days, hours, articles and employees.
+"""Sums of sales and refunds, grouped by month, day, hour, article, employee and others (`GroupBy`).
 
 They are computed by the same functions as the figures, buckets and items of the dashboard.
 """
@@ -54,7 +54,7 @@ FIGURE_METRICS: Final[Mapping[Metric, str]] = {
     "saleCents": "gross less discounts, tax included",
     "grossCents": "list price × quantity, tax included",
     "discountCents": "discounts of lines and of whole sales",
-    "refundCents": "returned goods, counted at the time of the refund",
+    "refundCents": "value of returned goods, at the time of the refund",
     "saleCount": "completed sales",
     "refundCount": "refunds",
     "averageSaleCents": "saleCents ÷ saleCount",
@@ -123,7 +123,7 @@ class Group:
 
 
 Hours = Collection[int] | None
-"""The local hours of the day to count; None means all."""
+"""The local hours of the day whose sales and refunds are included; None means all."""
 SumSales = Callable[[Any, Sequence[str]], Iterator[SumsByColumns[Any]]] | None
 """A function that sums single sales. It takes a class of sums (`DaySums` or `ItemSums`) and the
 names of columns. It yields the sums for each combination of values of these columns. None means

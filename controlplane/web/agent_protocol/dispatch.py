@@ -59,7 +59,7 @@ ISSUES_MAX: Final = 8
 NOT_ACCESSIBLE: Final = "the object does not exist, or this credential has no access to it"
 INSTRUCTIONS: Final = """\
 Figures and records of one merchant. Begin with business_context: it lists the locations that you \
-have access to and the first and last day with sales. describe_business_data lists datasets, \
+have access to, and the first and last day with sales. describe_business_data lists datasets, \
 groupings and metrics with examples. Money is in minor units of the row's currency; days and hours \
 are local to each location. Only set_catalog_availability changes anything."""
 _TOOL_LISTS: Final[dict[str, bytes]] = {}

@@ -15,10 +15,10 @@ Bodies = Sequence[Mapping[str, Any]]
 """The alerts of a notification, as `alerts.messages.body_of` describes them."""
 PAGERDUTY_URL: Final = "https://events.pagerduty.com/v2/enqueue"
 PAGERDUTY_EU_URL: Final = "https://events.eu.pagerduty.com/v2/enqueue"
-"""The address for accounts in the service region EU. Both addresses are constants, so that the
-owner of a route cannot choose the host that receives the routing key."""
+"""The address for PagerDuty accounts in the service region EU. Both addresses are constants, so
+that the owner of a route cannot choose the host that receives the routing key."""
 PAGERDUTY_EU: Final = "eu:"
-"""The prefix that marks the routing key of an account in the service region EU."""
+"""The prefix that marks the routing key of a PagerDuty account in the service region EU."""
 SLACK_HOSTS: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
 SLACK_PATH: Final = "/services/"
 """The start of the paths of Slack's incoming webhooks. Slack's workflows have other paths."""
@@ -45,8 +45,8 @@ size, so the reply does not show that a body is too large.
 def body_for(kind: str, target: str, bodies: Bodies) -> bytes:
     """Return the JSON body for a kind of route.
 
-    ``target`` is the routing key for PagerDuty, with or without `PAGERDUTY_EU`, and otherwise the
-    URL.
+    For PagerDuty, ``target`` is the routing key, with or without `PAGERDUTY_EU`. For every other
+    kind, it is the URL.
     """
     return json.dumps(BUILDERS[kind](target, bodies)).encode()
 

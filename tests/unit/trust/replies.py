@@ -67,7 +67,7 @@ REPLIES: Final = (
         "`enroll` when the device enrolls; `current` when the daemon starts, and after a refusal",
         wire.EnrollmentRecord,
         {
-            "instanceId": Effect("must be the device's own id, or the record is not used"),
+            "instanceId": Effect("must be the device's own id, or the reply is not used"),
             "locationId": Effect(
                 "shown in `venue-agent status` and in reports", _REPORT_FILES, (SUBMIT,)
             ),
@@ -150,7 +150,7 @@ def accepted_by(schema: Mapping[str, Any]) -> str:
         case {"const": constant}:
             text = f"`{str(constant).lower()}`"
         case {"type": "array"}:
-            text = f"at most {schema['maxItems']} times: {accepted_by(schema['items'])}"
+            text = f"at most {schema['maxItems']} entries, each {accepted_by(schema['items'])}"
         case {"format": form}:
             text = {"uuid": "a UUID", "date-time": "a date and time"}[form]
         case {"type": "string", "maxLength": most}:
