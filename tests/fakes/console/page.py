@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from tests.scenario.pictures.browser import Browser
 
 WITHIN_S: Final = 240
 """The time limit of each wait."""
+POLL_S: Final = 0.03
 VIEWPORTS: Final = {"narrow": (360, 740), "wide": (1440, 900)}
 SCHEMES: Final = ("light", "dark")
 WATCH: Final = """
@@ -126,14 +128,22 @@ class Page:
         return result["result"].get("value")
 
     async def until(self, expression: str) -> Any:
-        """Evaluate the expression until its value is true in JavaScript, and return this value."""
-        return await self.run(
-            "new Promise((resolve, reject) => { const end = Date.now() + "
-            f"{WITHIN_S * 1000}; const poll = () => {{ let value; "
-            f"try {{ value = ({expression}); }} catch (error) {{ value = null; }} "
-            "if (value) resolve(value); else if (Date.now() > end) "
-            "reject(document.body.innerText); else setTimeout(poll, 30); }; poll(); })"
+        """Evaluate the expression until its value is true in JavaScript, and return this value.
+
+        The waits are in this process, because timers of a page do not run if its scripts are
+        disabled.
+        """
+        script = (
+            f"(() => {{ let value; try {{ value = ({expression}); }} catch (error) {{}} "
+            "return value ? [value] : []; })()"
         )
+        ends_s = time.monotonic() + WITHIN_S
+        while not (values := await self.run(script)):
+            if time.monotonic() > ends_s:
+                shown = await self.run("document.body.innerText")
+                raise RuntimeError(f"{expression} is not true: {shown}")
+            await asyncio.sleep(POLL_S)
+        return values[0]
 
     async def arrive(self, expression: str) -> None:
         """Wait until the expression is true, even if the browser loads a new page meanwhile.
