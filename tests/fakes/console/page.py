@@ -140,8 +140,8 @@ class Page:
         ends_s = time.monotonic() + WITHIN_S
         while not (values := await self.run(script)):
             if time.monotonic() > ends_s:
-                shown = await self.run("document.body.innerText")
-                raise RuntimeError(f"{expression} is not true: {shown}")
+                text = await self.run("document.body.innerText")
+                raise RuntimeError(f"{expression} is not true: {text}")
             await asyncio.sleep(POLL_S)
         return values[0]
 
