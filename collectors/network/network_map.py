@@ -30,8 +30,8 @@ ENDPOINTS_AT_ONCE = 32
 device come after the first turn of all other devices."""
 
 LONG_LIST = 256
-"""A list with more endpoints than this may be cut later. In such a list, endpoints with an open
-port come before endpoints that were only announced."""
+"""A list with more endpoints than this may be cut later. In such a list, the endpoints of a turn
+that have an open port come before those that were only announced."""
 
 _LAST_TURN = 256  # all other turns have lower numbers
 _NO_MATCHES = PrinterMatches()
@@ -91,13 +91,13 @@ def by_importance(
 ) -> tuple[Endpoint, ...]:
     """Order endpoints by importance: matched printers, other printers, announced ports, open ports.
 
-    In a list with more than ``LONG_LIST`` endpoints, matched printers come first, then endpoints
-    with an open port, then endpoints that were only announced.
+    In each turn of a list with more than ``LONG_LIST`` endpoints, matched printers come first, then
+    endpoints with an open port, then endpoints that were only announced.
 
     A list that is too long is cut later, at its end. Devices take turns, so that no device
-    displaces another. The first turn has at most ``ENDPOINTS_AT_ONCE`` endpoints of each device.
-    The further endpoints of a device come after the first turn of all devices. ``announcers`` maps
-    an address to the device that announced it.
+    displaces another. The first turn has all matched printers, and at most ``ENDPOINTS_AT_ONCE``
+    other endpoints of each device. The further endpoints of a device come after the first turn of
+    all devices. ``announcers`` maps an address to the device that announced it.
     """
     printers = frozenset(announced_printers)
     endpoints = tuple(endpoints)

@@ -76,8 +76,8 @@ def plan_key_files(locations: Sequence[str], count: int, prefix: str) -> list[Ke
     (name, times), *_ = Counter(file.file_name.casefold() for file in files).most_common(1)
     if times > 1:
         raise UsageError(
-            f"two locations would have the file {name}: their ids differ only in upper and lower"
-            " case, or in characters that file names cannot have",
+            f"two locations would have the file {name}: their ids differ too little for two names"
+            " of files",
             "Create their keys in two directories.",
         )
     return files
@@ -87,8 +87,8 @@ def plan_key_files(locations: Sequence[str], count: int, prefix: str) -> list[Ke
 def write_key_files(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
     """Write the files to a temporary directory, and rename it after the `with` block.
 
-    If the block raises an error, the files are deleted. Raises CommandError if ``directory`` exists
-    and is not empty.
+    If the block raises an error, the files are deleted. Raises CommandError if ``directory`` is a
+    link or not empty.
     """
     _require_new(directory)
     try:
@@ -126,7 +126,8 @@ def _require_new(directory: Path) -> None:
         raise UsageError(f"{directory} is not a directory: {error.strerror}") from error
     if is_taken:
         raise UsageError(
-            f"{directory} is not empty, and keys are not overwritten", "Use a new directory."
+            f"{directory} is a link or not empty, and keys are not overwritten",
+            "Use a new directory.",
         )
 
 

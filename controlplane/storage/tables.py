@@ -74,7 +74,10 @@ def partial_index(name: str, *columns: str, where: str, unique: bool = False) ->
 
 
 class Schema(Base):
-    """One row with a version number, so that release 0.1.0 refuses a database of a later layout."""
+    """One row with the number of a layout. It makes release 0.1.0 refuse a database of later ones.
+
+    Later releases use the version of Alembic. They read this row only in databases without one.
+    """
 
     __tablename__ = "schema_version"
     version: Mapped[int] = mapped_column(primary_key=True)
@@ -137,8 +140,8 @@ class Device(Base):
     last one. ``user_id`` is the `Caller.user_id` of the last enrollment.
     ``priority`` and ``severity`` determine the order of devices in lists
     (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the
-    `Report.position` of the newest report of each kind. ``symbols`` has one character for each
-    subject of `FindingCount` under which this device is counted (`CountedDevice.subjects`).
+    `Report.position` of the newest report of each kind. ``symbols`` has one character for each of
+    the device's findings and other properties that are counted (the subjects of `FindingCount`).
     """
 
     __tablename__ = "devices"

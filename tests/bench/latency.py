@@ -79,7 +79,7 @@ def main() -> int:
         return subprocess.run(words, env={**os.environ, IN_NAMESPACE: "1"}, check=False).returncode
     builds = list(builds_here().items())
     if "package" not in dict(builds):
-        show("no package is built here (make onedir)", "the goals apply to the package")
+        show("no package is built here (make onedir)", "the goals are meant for the package")
     missed = []
     show_wake_up_delay()
     for name, command in builds if options.every_build else builds[-1:]:

@@ -3,8 +3,9 @@
 The modules are the ``excludes`` of packaging/program.spec. A line has the form `IMPORTER: MODULE`.
 
 The script blocks imports of the modules that the program leaves out, and then imports every module
-of the program. Libraries also import inside functions. Therefore the script also tries the imports
-in the source code of every loaded library module, except imports inside a `try`.
+of the program except `__main__` modules and the environment of migrations. Libraries also import
+inside functions. Therefore the script also tries the imports in the source code of every loaded
+library module, except imports inside a `try`.
 
 Usage: python -m tests.packaging.excluded_imports venue-agent|venue-control
 """

@@ -85,7 +85,7 @@ def test_existing_key_files_are_not_overwritten(
     assert main([*words, "--out", str(out)]) == 0
     content = (out / "a-01.key").read_text("ascii")
     assert main([*words, "--out", str(out)]) == 2
-    assert "is not empty, and keys are not overwritten" in capsys.readouterr().err
+    assert "is a link or not empty, and keys are not overwritten" in capsys.readouterr().err
     assert (out / "a-01.key").read_text("ascii") == content
     assert len(keys_in(database)) == 1
 
