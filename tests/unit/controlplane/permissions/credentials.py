@@ -236,6 +236,10 @@ def _credentials_of_user(
             yield _with_devices(
                 maker, full_name, column, headers, key_id, is_restricted=is_key_restricted
             )
+    # The grant comes before the session, because the calls of the session end it: one of them
+    # changes the password.
+    _, access, _ = maker.grant(user)
+    yield Credential(f"{name}, OAuth", "OAuth token", bearer(access), is_restricted)
     session_id, token = maker.sign_in(user)
     column = f"{role}'s session"
     owned = maker.user_objects(user)
@@ -248,8 +252,6 @@ def _credentials_of_user(
         is_restricted=is_restricted,
         owned=owned,
     )
-    _, access, _ = maker.grant(user)
-    yield Credential(f"{name}, OAuth", "OAuth token", bearer(access), is_restricted)
 
 
 def _with_devices(
