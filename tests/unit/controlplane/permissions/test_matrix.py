@@ -96,12 +96,16 @@ async def test_every_path_is_covered_or_public(service: RunningService) -> None:
 def _share_of_credential(number: int) -> list[Call]:
     """Return the calls for the credential with this number.
 
-    The calls of `PROFILE_LAST` depend on each other, so a credential makes all of them or none.
+    Calls that depend on each other are in the same share: the calls of `PROFILE_LAST`, and calls
+    whose paths differ only in the last part, such as ``rules/set`` and ``rules/remove``.
     """
     calls = list(all_calls())
     last = [call for call in calls if call.path in PROFILE_LAST]
     others = [call for call in calls if call.path not in PROFILE_LAST]
-    return others[number % SHARES :: SHARES] + (last if number % SHARES == 0 else [])
+    parents = list(dict.fromkeys(call.path.rpartition("/")[0] for call in others))
+    share = parents[number % SHARES :: SHARES]
+    chosen = [call for call in others if call.path.rpartition("/")[0] in share]
+    return chosen + (last if number % SHARES == 0 else [])
 
 
 @pytest.mark.medium
