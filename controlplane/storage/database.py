@@ -50,6 +50,16 @@ POSTGRESQL_OPTIONS = {
 """Parameters of libpq (PostgreSQL, 34.1.2). Times are in seconds, ``tcp_user_timeout`` is in
 milliseconds. Without these parameters, a connection to a machine that was switched off waits for a
 quarter of an hour."""
+POSTGRESQL_SETTINGS = {
+    "tcp_keepalives_idle": "5s",
+    "tcp_keepalives_interval": "2s",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "10s",
+}
+"""Settings of the server for each connection (PostgreSQL, 20.3.2). Without them, if the host of the
+service loses its network during a transaction, the server keeps the locks for two hours. One
+transaction can lock all devices.
+"""
 SERIALIZATION_STATES = frozenset({"40001", "40P01"})
 """SQLSTATE serialization_failure and deadlock_detected (PostgreSQL, appendix A)."""
 
@@ -170,8 +180,7 @@ class Database:
             pool_pre_ping=not self._is_sqlite,
             connect_args=sqlite_options if self._is_sqlite else connection_options(url),
         )
-        if self._is_sqlite:
-            event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "connect", _prepare_sqlite if self._is_sqlite else _prepare_postgresql)
         return engine
 
     def _begin_sqlite(self, connection: Connection, statement: str) -> None:
@@ -218,6 +227,13 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     connection.isolation_level = None
     for pragma in SQLITE_PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _prepare_postgresql(connection: Any, _record: Any) -> None:
+    # Unlike parameters of libpq, these statements also work through a connection pooler.
+    settings = (f"SET {name} = '{value}'" for name, value in POSTGRESQL_SETTINGS.items())
+    connection.execute("; ".join(settings))
+    connection.commit()  # a rollback would reset them
 
 
 @compiles(ilike_case_insensitive, "sqlite")

@@ -58,27 +58,32 @@ class Drill:
     async def run(self) -> None:
         async with self._running_devices():
             await self._until(lambda: all(each.streams_at for each in self.devices))
-            await self._until_working()
+            await self._until_working(self.addresses)
             await self._lose_host()
             await self._restart_database()
             await self._replace_primary()
 
     async def _lose_host(self) -> None:
-        """Disconnect the first host. All streams must move to the second host."""
+        """Disconnect the first host during a transaction that has locked all devices.
+
+        All streams must move to the second host, and the database must end the transaction.
+        """
+        await asyncio.to_thread(self._lock_devices, self.hosts[0])
         began_s, second_address = time.monotonic(), self.addresses[1]
         self.hosts[0].disconnect()
         await self._until(lambda: all(each.streams_at == second_address for each in self.devices))
         self.seconds["host lost"] = time.monotonic() - began_s
+        await self._until_working([second_address])
         self._services[0].kill()
         self._services[0].wait()
         self.hosts[0].connect()
         self._services[0] = await asyncio.to_thread(self._serve, self.hosts[0])
-        await self._until_working()
+        await self._until_working(self.addresses)
 
     async def _restart_database(self) -> None:
         await asyncio.to_thread(self.primary.restart)
         began_s = time.monotonic()
-        await self._until_working()
+        await self._until_working(self.addresses)
         self.seconds["database restarted"] = time.monotonic() - began_s
 
     async def _replace_primary(self) -> None:
@@ -86,15 +91,15 @@ class Drill:
         self.primary.host.disconnect()
         await asyncio.to_thread(self.standby.promote)
         began_s = time.monotonic()
-        await self._until_working()
+        await self._until_working(self.addresses)
         self.seconds["primary replaced"] = time.monotonic() - began_s
 
-    async def _until_working(self) -> None:
-        """Create two requests at each host, and wait until they have reached their devices. Also
-        wait until each device has submitted a report.
+    async def _until_working(self, addresses: list[str]) -> None:
+        """Create two requests at each of the hosts, and wait until they have reached their devices.
+        Also wait until each device has submitted a report.
         """
         since_s = time.monotonic()
-        for address in (*self.addresses, *self.addresses):
+        for address in (*addresses, *addresses):
             await self._request(address)
         await self._until(lambda: all(each.reported_s > since_s for each in self.devices))
 
@@ -130,15 +135,27 @@ class Drill:
 
     def _serve(self, host: Host) -> "subprocess.Popen[str]":
         words = ("serve", "--database", self.url, "--host", "0.0.0.0", "--port", str(PORT))
-        command = host.command(sys.executable, "-m", "controlplane", *words, "--rate", "0")
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT
+        return self._start(host, "controlplane", *words, "--rate", "0")
+
+    def _lock_devices(self, host: Host) -> None:
+        self._start(host, "tests.scenario.failover.open_transaction", self.url)
+
+    def _start(self, host: Host, module: str, *words: str) -> "subprocess.Popen[str]":
+        """Run a module on a host, and wait for its first line of output."""
+        process = self._stack.enter_context(
+            subprocess.Popen(
+                host.command(sys.executable, "-m", module, *words),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                cwd=ROOT,
+            )
         )
-        self._stack.callback(process.wait)
         self._stack.callback(process.kill)
         assert process.stdout is not None
         if not process.stdout.readline():
-            raise RuntimeError("the service did not start")
+            raise RuntimeError(f"{module} did not start")
         return process
 
     def faults(self) -> list[str]:
