@@ -31,7 +31,7 @@ device come after the first turn of all other devices."""
 
 LONG_LIST = 256
 """A list with more endpoints than this may be cut later. In such a list, the endpoints of a turn
-that have an open port come before those that were only announced."""
+that have an open port come before those that were only announced. Matched printers come first."""
 
 _LAST_TURN = 256  # all other turns have lower numbers
 _NO_MATCHES = PrinterMatches()

@@ -142,10 +142,8 @@ def is_outside(address: str, networks: Sequence[Network]) -> bool:
 
     Returns False for an IPv6 address, and if ``networks`` is empty.
     """
-    if not networks or not address or ":" in address:
-        return False
-    parsed = IPv4Address(address)
-    return not any(parsed in network for network in networks)
+    is_ipv4 = bool(address) and ":" not in address
+    return bool(networks) and is_ipv4 and not is_in_networks(address, networks)
 
 
 def is_in_networks(address: str, networks: Iterable[Network]) -> bool:

@@ -40,9 +40,9 @@ RESOLVED: Final = {
     ("no_report_for", False): "sends reports again",
     ("broken", True): "no longer reports a fault repeatedly",
 }
-"""The predicate of the sentence about an alert that resolves. The keys are those of `FIRING`.
+"""The predicate of the sentence about an alert that resolves. The keys are keys of `FIRING`.
 
-If a key is missing, the predicate is `STABLE`.
+For a flapping alert without a key, the predicate is `STABLE`.
 """
 STABLE: Final = "has been stable for an hour"
 
@@ -97,7 +97,8 @@ def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> 
         problem = FIRING[kind].format(**values)
         return f"{subject} {problem} since {_local_time(alert.started_at, zone)}{detail}"
     duration = format_seconds(max(0, int((alert.ended_at - alert.started_at).total_seconds())))
-    return f"{subject} {RESOLVED.get(kind, STABLE).format(**values)}, after {duration}"
+    outcome = STABLE if alert.is_flapping and kind not in RESOLVED else RESOLVED[kind]
+    return f"{subject} {outcome.format(**values)}, after {duration}"
 
 
 def _title(argument: str) -> str:

@@ -5,7 +5,7 @@ location. Each evaluation finds a condition active, inactive or unknown.
 
 1. A condition *begins* at an evaluation that finds it active, if it was inactive before. As long as
    its alert has not fired, an unknown condition counts as inactive here. Once the alert is firing,
-   evaluations that find the condition unknown change nothing.
+   an unknown condition keeps its last value, active or inactive.
 2. An alert *fires* when all evaluations during ``fire_after`` have found the condition active.
 3. A firing alert *resolves* once the condition has been inactive for ``resolve_after``. This time
    starts again after an evaluation that finds the condition active, but not after one that finds
@@ -122,9 +122,7 @@ class Facts:
     Attributes:
         device_count: number of bound devices, without those in maintenance.
         online_count: how many of these devices are online.
-        offline: devices that should be online and are not, each with the time since which it has
-            been offline: the latest of the time at which it was last seen, the opening of the
-            location, and the end of its last maintenance window.
+        offline: devices that should be online and are not, each with its `DeviceStatus.since`.
         not_online: all devices that are not online, even if they need not be online.
         broken: devices whose newest reports contain a fault.
         active: devices for which conditions other than ``offline`` and ``broken`` are active, by

@@ -137,7 +137,7 @@ function endOthers(others, hooks) {
 function newPassword(hooks) {
   openForm({
     title: "Change password", action: "Change",
-    text: "Your other sessions end. Your API keys stay valid.",
+    text: "Your other sessions and the access of connected programs end. Your API keys stay valid.",
     fields: [
       { name: "old", label: "Current password", type: "password", required: true, autocomplete: "current-password" },
       { name: "password", label: "New password", type: "password", required: true, minlength: PASSWORD_MIN, maxlength: 256, autocomplete: "new-password", hint: `At least ${PASSWORD_MIN} characters.` },

@@ -99,8 +99,8 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
 
 
 def current(context: RequestContext, _body: EmptyRequest) -> EnrollmentRecord | None:
-    """Return the newest enrollment among the devices of the calling API key, or null if the key has
-    no device. The body is an empty object."""
+    """Return the newest enrollment that is not revoked, among the devices of the calling API key.
+    Return null if there is none. The body is an empty object."""
     query = select(Device).where(
         context.visible(Device),
         Device.key_id == context.caller.key_id,

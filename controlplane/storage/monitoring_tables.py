@@ -254,7 +254,7 @@ class Notification(Base):
 
     ``id`` is the same for each delivery attempt. ``route`` is the id of an `AlertRoute`, or empty
     for the webhook of the operator. ``group_key`` identifies a group of alerts on the route
-    (`alerts.notifications.Route.group_key`). The notifications of a group are delivered in order.
+    (`alerts.notifications._group_key`). The notifications of a group are delivered in order.
     ``scheduled_at`` is the time of the first attempt: until then, alerts can be added. ``due_at``
     is the time of the next attempt, or None if there is none. ``status`` is pending, sent or
     failed. ``error`` is the result of the last failed attempt.

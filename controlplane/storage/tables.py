@@ -74,9 +74,9 @@ def partial_index(name: str, *columns: str, where: str, unique: bool = False) ->
 
 
 class Schema(Base):
-    """One row with the number of a layout. It makes release 0.1.0 refuse a database of later ones.
+    """One row with the number of a layout, so that release 0.1.0 refuses a later layout.
 
-    Later releases use the version of Alembic. They read this row only in databases without one.
+    Later releases use Alembic's version. They read this row only if the database has none.
     """
 
     __tablename__ = "schema_version"

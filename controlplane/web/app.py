@@ -9,7 +9,6 @@ from http import HTTPStatus
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -17,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH
-from controlplane.operation.errors import Refusal, method_not_allowed, unavailable
+from controlplane.operation.errors import Refusal, unavailable
 from controlplane.operation.operation import Operation, Procedure
 from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
 from controlplane.retail.routes import SALES
@@ -88,7 +87,7 @@ def build_app(core: Core) -> Starlette:
     app = Starlette(
         routes=routes,
         middleware=[middleware],
-        exception_handlers={HTTPException: _refuse},
+        exception_handlers={HTTPStatus.NOT_FOUND: _refuse_path},
         lifespan=lifespan,
     )
     # Redirects are off: their Location header would contain the Host header of the caller.
@@ -136,9 +135,5 @@ async def _healthz(_core: Core, _request: Request) -> Response:
     return PlainTextResponse("ok\n")
 
 
-async def _refuse(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - it handles only this type
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        methods = (error.headers or {}).get("Allow", "")
-        raise method_not_allowed(methods, "the method is not served here")
-    raise Refusal(HTTPStatus(error.status_code), "not_found", "there is nothing at this path")
+async def _refuse_path(_request: Request, _error: Exception) -> Response:
+    raise Refusal(HTTPStatus.NOT_FOUND, "not_found", "there is nothing at this path")

@@ -11,7 +11,7 @@ from typing import Final
 
 from agent.rules.connectivity.cause import NameServer, NameServerAnswer
 from collectors.shared import dns
-from collectors.shared.addresses import Network
+from collectors.shared.addresses import Network, is_in_networks
 from collectors.shared.host.resolv_conf import name_servers, read_name_servers
 
 SERVERS_MAX: Final = 3  # the resolver of libc uses three as well (resolv.conf(5))
@@ -91,7 +91,7 @@ def is_on_link(address: str, networks: Sequence[Network]) -> bool:
     """
     parsed = ipaddress.ip_address(address.partition("%")[0])
     needs_no_network = parsed.is_loopback or parsed.is_link_local
-    return needs_no_network or any(parsed in network for network in networks)
+    return needs_no_network or is_in_networks(address, networks)
 
 
 def _answer_of(reply: _Reply | None) -> NameServerAnswer:

@@ -5,7 +5,6 @@ describes. The second step, at least ten seconds later, reads the result. By the
 removed or marked each entry whose device does not answer.
 """
 
-import ipaddress
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from agent.config.model import WatchedDevice
 from agent.rules.connectivity.local_faults import Key, LocalReading, LocalState
 from agent.wire.payloads.history import EventKind
 from collectors import contract
-from collectors.shared.addresses import Network, normal_mac, parse_networks
+from collectors.shared.addresses import Network, is_in_networks, normal_mac, parse_networks
 from collectors.shared.arp.priming import PrimingSockets
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.linux.rtnetlink_socket import read_neighbours
@@ -122,9 +121,8 @@ class WatchedDevices:
     def _is_resolvable(self, text: str) -> bool:
         if not text or ":" in text:
             return False
-        address = ipaddress.ip_address(text)
-        is_local = any(address in network for network in self._networks())
-        return is_local and not any(address in each for each in self._exclude)
+        is_local = is_in_networks(text, self._networks())
+        return is_local and not is_in_networks(text, self._exclude)
 
 
 def _fault_of(state: contract.DeviceState) -> str | None:

@@ -47,10 +47,10 @@ def read_kiosk(url: str, deadline: Deadline) -> Reading:
 
 def read_page_state(url: str, deadline: Deadline) -> Reading:
     """Return the state of the page on the screen. Raises Unreadable if no browser answers."""
-    return read_visible_page(url, deadline, partial(_read, deadline))
+    return read_visible_page(url, deadline, partial(_page_state, deadline))
 
 
-def _read(deadline: Deadline, page: PageSession) -> Reading:
+def _page_state(deadline: Deadline, page: PageSession) -> Reading:
     # The browser itself replies to this command, even if the page's process is busy or has ended.
     page.command("Inspector.enable")
     if page.has_crashed:
@@ -150,7 +150,7 @@ def main_frame(page: PageSession) -> dict[str, object]:
 
 def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
     """Return the ids of the open pages. Raises OSError or ValueError."""
-    return parse_page_ids(_query(address, deadline))
+    return parse_page_ids(_request_pages(address, deadline))
 
 
 def parse_page_ids(body: bytes) -> tuple[str, ...]:
@@ -163,8 +163,8 @@ def parse_page_ids(body: bytes) -> tuple[str, ...]:
     return tuple(valid)[:TARGETS_MAX]
 
 
-def _query(address: DebugAddress, deadline: Deadline) -> bytes:
-    """Return the body of a complete reply with status 200.
+def _request_pages(address: DebugAddress, deadline: Deadline) -> bytes:
+    """Request the list of DevTools targets. Return the body of a complete reply with status 200.
 
     Raises OSError or ValueError. The messages never quote data that the peer sent.
     """

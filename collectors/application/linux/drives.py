@@ -31,7 +31,7 @@ ORIGIN: Final = Origin("sysfs block")
 DRIVES_MAX: Final = 16
 _DRIVE = re.compile(r"(sd[a-z]{1,3}|vd[a-z]{1,3}|xvd[a-z]|nvme\d+n\d+|mmcblk\d+)")
 _SMART_PREFIXES: Final = ("sd", "nvme")
-_UDISKS: Final = "org.freedesktop.UDisks2"
+_BUS_NAME: Final = "org.freedesktop.UDisks2"
 _SECTOR_BYTES: Final = 512
 _WEAR_STEPS: Final = 11
 
@@ -43,7 +43,7 @@ Health = dict[str, str]
 
 
 def query_udisks(deadline: Deadline) -> Objects:
-    return managed_objects(_UDISKS, "/org/freedesktop/UDisks2", deadline)
+    return managed_objects(_BUS_NAME, "/org/freedesktop/UDisks2", deadline)
 
 
 @source("drives", ORIGIN, "disk.drives")
@@ -81,7 +81,7 @@ def parse_udisks(objects: Objects) -> Health:
     """
     verdicts = {}
     for interfaces in objects.values():
-        block = interfaces.get(f"{_UDISKS}.Block", {})
+        block = interfaces.get(f"{_BUS_NAME}.Block", {})
         drive = objects.get(str(block.get("Drive")), {})
         verdict = _verdict(drive)
         name = _device_name(block.get("Device"))
@@ -124,11 +124,11 @@ def _wear(key: str, entry: Path) -> Field:
 
 
 def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:
-    ata = drive.get(f"{_UDISKS}.Drive.Ata", {})
+    ata = drive.get(f"{_BUS_NAME}.Drive.Ata", {})
     is_read = ata.get("SmartUpdated") != 0
     if is_read and ata.get("SmartEnabled") is True and isinstance(ata.get("SmartFailing"), bool):
         return "failing" if ata["SmartFailing"] else "good"
-    nvme = drive.get(f"{_UDISKS}.NVMe.Controller", {})
+    nvme = drive.get(f"{_BUS_NAME}.NVMe.Controller", {})
     warnings = nvme.get("SmartCriticalWarning")
     if isinstance(warnings, list) and nvme.get("SmartUpdated") != 0:
         return "failing" if warnings else "good"

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.resources import POWER_KEYS, battery_fields, no_battery_fields
+from collectors.application.readers.resources import (
+    NO_BATTERY,
+    NOT_REPORTED_BY_BATTERY,
+    POWER_KEYS,
+    battery_fields,
+    no_battery_fields,
+)
 from collectors.application.source import Fields, Origin, source
 from collectors.shared.sysfs import children, read_line, read_number
 
@@ -28,15 +34,14 @@ def read_power(_: Deadline, root: Path) -> Fields:
     ]
     batteries = [path for path in supplies if read_line(path / "type") == "Battery"]
     if not batteries:
-        reason = "this machine has no battery"
-        return (*no_battery_fields(ORIGIN), ORIGIN.not_applicable(HEALTH, reason))
+        return (*no_battery_fields(ORIGIN), ORIGIN.not_applicable(HEALTH, NO_BATTERY))
     levels = [n for path in batteries if (n := read_number(path / "capacity")) is not None]
     level = round(sum(levels) / len(levels) / 100, 3) if levels else None
     is_plugged = _is_plugged([path for path in supplies if path not in batteries], batteries)
     health = min(filter(None, map(_health, batteries)), default=None)
     return (
         *battery_fields(ORIGIN, level, is_plugged),
-        ORIGIN.fact(HEALTH, health, "the battery does not report it"),
+        ORIGIN.fact(HEALTH, health, NOT_REPORTED_BY_BATTERY),
     )
 
 

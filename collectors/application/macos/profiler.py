@@ -23,7 +23,8 @@ from collectors.application.readers.peripherals import BluetoothDevice, UsbDevic
 from collectors.application.source import Origin
 from collectors.shared.run_command import run_command
 
-SYSTEM_PROFILER: Final = Origin("system_profiler", "macOS does not report it")
+NOT_REPORTED: Final = "macOS does not report it"
+SYSTEM_PROFILER: Final = Origin("system_profiler", NOT_REPORTED)
 PROFILE_S: Final = 8.0
 """Time limit of a run. On a cold start, system_profiler takes seconds for USB and Wi-Fi."""
 
@@ -257,7 +258,7 @@ def _wireless(network: Object) -> Wireless:
         channel=int(channel[1]) if channel else None,
         rate_megabits=number(network, "spairport_network_rate"),
         status="not-applicable" if not network else "unsupported",
-        reason=NOT_CONNECTED if not network else "macOS does not report it",
+        reason=NOT_CONNECTED if not network else NOT_REPORTED,
     )
     if name is not None and "redacted" in name:
         reason = "macOS reports it only to programs with location services"

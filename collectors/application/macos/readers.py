@@ -15,7 +15,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, number, text
 from collectors.application.linux import displays, hardware, operating_system
 from collectors.application.macos import commands, dhcp, profiler
-from collectors.application.macos.profiler import PROFILE_S, SYSTEM_PROFILER
+from collectors.application.macos.profiler import NOT_REPORTED, PROFILE_S, SYSTEM_PROFILER
 from collectors.application.readers import clock
 from collectors.application.readers.network import interfaces, resolver
 from collectors.application.readers.network.interfaces import Links, Wireless
@@ -40,13 +40,12 @@ JOBS: Final = {
     "bluetooth": "com.apple.bluetoothd",
 }
 """The launchd job of each role."""
-SW_VERS: Final = Origin("sw_vers", "macOS does not report it")
+SW_VERS: Final = Origin("sw_vers", NOT_REPORTED)
 BOOT_TIME: Final = Origin("kern.boottime")
 SCUTIL: Final = Origin("scutil")
 LAUNCHD: Final = Origin("launchd")
 _PREFERENCES: Final = "Library/Preferences/.GlobalPreferences.plist"
 """The file with the preferences of the system, relative to the root directory."""
-_NOT_REPORTED: Final = "macOS does not report it"
 _USB_HOST_SINCE: Final = 26
 """The version of macOS from which on SPUSBDataType is empty."""
 
@@ -66,8 +65,8 @@ def read_boot(_: Deadline) -> Fields:
     timestamp = datetime.fromtimestamp(booted_s, UTC).isoformat(timespec="seconds")
     yield BOOT_TIME.available("os.bootTime", timestamp)
     yield BOOT_TIME.available("os.uptimeSeconds", max(0, int(time.time() - booted_s)))
-    yield Origin("macOS").unsupported("os.lastBootReason", _NOT_REPORTED)
-    yield Origin("macOS").unsupported("os.pendingReboot", _NOT_REPORTED)
+    yield Origin("macOS").unsupported("os.lastBootReason", NOT_REPORTED)
+    yield Origin("macOS").unsupported("os.pendingReboot", NOT_REPORTED)
 
 
 @source("regional settings", Origin("/etc"), *operating_system.read_regional_settings.keys)
@@ -78,7 +77,7 @@ def read_regional_settings(_: Deadline, root: Path = Path("/")) -> Fields:
     """
     zone = operating_system.time_zone(root)
     yield Origin("/etc/localtime").fact("os.timeZone", zone, "no time zone is set")
-    yield Origin("AppleLocale").fact("os.locale", _locale(root / _PREFERENCES), _NOT_REPORTED)
+    yield Origin("AppleLocale").fact("os.locale", _locale(root / _PREFERENCES), NOT_REPORTED)
 
 
 def _locale(preferences: Path) -> str | None:
@@ -110,7 +109,7 @@ def read_hardware(deadline: Deadline, profile: ReadProfile = profiler.read_profi
     yield SYSTEM_PROFILER.fact("hardware.formFactor", form)
     yield _entry_fact("hardware.firmware", entry, "boot_rom_version")
     yield _entry_fact("hardware.cpuModel", entry, "chip_type", "cpu_type")
-    yield PSUTIL.fact("hardware.physicalCores", psutil.cpu_count(logical=False), _NOT_REPORTED)
+    yield PSUTIL.fact("hardware.physicalCores", psutil.cpu_count(logical=False), NOT_REPORTED)
     yield PSUTIL.available("hardware.logicalCores", os.cpu_count() or 1)
     yield memory_size_field()
 
@@ -196,7 +195,7 @@ def service_fields(jobs: dict[str, bool]) -> Fields:
         name, state, *other_keys = keys
         yield LAUNCHD.available(name, label)
         yield LAUNCHD.available(state, "running" if jobs[label] else "waiting")
-        yield from LAUNCHD.all_absent(other_keys, "unsupported", _NOT_REPORTED)
+        yield from LAUNCHD.all_absent(other_keys, "unsupported", NOT_REPORTED)
 
 
 @source("usb", SYSTEM_PROFILER, *USB_KEYS, limit_s=PROFILE_S)

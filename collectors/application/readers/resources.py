@@ -78,6 +78,10 @@ def read_load(_: Deadline) -> Fields:
     return map(LOAD_AVERAGE.available, read_load.keys, loads)
 
 
+NO_BATTERY: Final = "this machine has no battery"
+NOT_REPORTED_BY_BATTERY: Final = "the battery does not report it"
+
+
 @source("power", PSUTIL, *POWER_KEYS)
 def read_power(_: Deadline) -> Fields:
     """Read the battery and the power source."""
@@ -90,8 +94,7 @@ def read_power(_: Deadline) -> Fields:
 def no_battery_fields(origin: Origin) -> Fields:
     """Return the fields of `POWER_KEYS` for a machine without a battery."""
     *battery_keys, power_key = POWER_KEYS
-    reason = "this machine has no battery"
-    absences = origin.all_absent(battery_keys, "not-applicable", reason)
+    absences = origin.all_absent(battery_keys, "not-applicable", NO_BATTERY)
     return (*absences, origin.available(power_key, "mains"))
 
 
@@ -99,9 +102,9 @@ def battery_fields(origin: Origin, level: float | None, is_plugged: bool | None)
     """Return the fields of `POWER_KEYS`. ``level`` is the charge of the battery, from 0 to 1."""
     power_source = {True: "mains", False: "battery", None: None}[is_plugged]
     values = (level, is_plugged, power_source)
-    reason = "the battery does not report it"
     return tuple(
-        origin.fact(key, value, reason) for key, value in zip(POWER_KEYS, values, strict=True)
+        origin.fact(key, value, NOT_REPORTED_BY_BATTERY)
+        for key, value in zip(POWER_KEYS, values, strict=True)
     )
 
 

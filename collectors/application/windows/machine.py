@@ -25,6 +25,7 @@ from collectors.application.source import Fields, Origin, Reading, Unreadable, s
 from collectors.application.windows import powershell, wlan
 from collectors.application.windows.script import (
     CIM,
+    NOT_REPORTED,
     SCRIPT_S,
     FieldGroup,
     Section,
@@ -38,7 +39,6 @@ from collectors.application.windows.script import (
 from collectors.shared.addresses import plain_address
 from collectors.shared.host.resolv_conf import name_servers
 
-_NOT_REPORTED: Final = "Windows does not report it"
 _FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "tablet"}
 """Form factors by Win32_ComputerSystem.PCSystemType."""
 _SHUTDOWNS: Final = {41: "power-failure-or-crash", 1074: "restart", 6008: "unexpected-shutdown"}
@@ -97,7 +97,7 @@ def _dhcp(row: Object) -> Dhcp:
         for timestamp in (_parse_utc(text(row, name)) for name in ("Obtained", "Expires"))
     )
     server = plain_address(text(row, "DHCPServer") or "")
-    return Dhcp(flag(row, "DHCPEnabled"), server, obtained, expires, reason=_NOT_REPORTED)
+    return Dhcp(flag(row, "DHCPEnabled"), server, obtained, expires, reason=NOT_REPORTED)
 
 
 def _parse_utc(text_value: str | None) -> datetime | None:
@@ -133,7 +133,7 @@ def wireless_of(
             guid = uuid.UUID(text(row, "InterfaceGuid") or "")
             if name in names and guid in networks:
                 by_name[name] = networks[guid]
-    return {name: by_name.get(name, Wireless(reason=_NOT_REPORTED)) for name in names}
+    return {name: by_name.get(name, Wireless(reason=NOT_REPORTED)) for name in names}
 
 
 def _dhcp_or_reason(sections: Sections, names: Iterable[str]) -> dict[str, Dhcp]:
@@ -177,14 +177,14 @@ def _shutdown(sections: Sections) -> Fields:
 @field_group("os.pendingReboot")
 def _reboot(sections: Sections) -> Fields:
     pending = flag(section(sections, "reboot").first, "Pending")
-    yield Origin("registry").fact("os.pendingReboot", pending, _NOT_REPORTED)
+    yield Origin("registry").fact("os.pendingReboot", pending, NOT_REPORTED)
 
 
 @field_group("os.timeZone", "os.locale")
 def _regional_settings(sections: Sections) -> Fields:
     row = section(sections, "region").first
-    yield Origin("Get-TimeZone").fact("os.timeZone", text(row, "TimeZone"), _NOT_REPORTED)
-    yield Origin("Get-WinSystemLocale").fact("os.locale", text(row, "Locale"), _NOT_REPORTED)
+    yield Origin("Get-TimeZone").fact("os.timeZone", text(row, "TimeZone"), NOT_REPORTED)
+    yield Origin("Get-WinSystemLocale").fact("os.locale", text(row, "Locale"), NOT_REPORTED)
 
 
 @field_group("hardware.maker", "hardware.model", "hardware.formFactor", "hardware.firmware")
@@ -259,8 +259,8 @@ def _services(sections: Sections) -> Fields:
         yield CIM.available(name, service)
         yield CIM.fact(state, (text(row, "State") or "").lower())
         yield CIM.fact(start, (text(row, "StartMode") or "").lower())
-        yield CIM.unsupported(since, _NOT_REPORTED)
-        yield CIM.unsupported(restarts, _NOT_REPORTED)
+        yield CIM.fact(since, None)
+        yield CIM.fact(restarts, None)
 
 
 @field_group("network.dnsServers")

@@ -12,7 +12,8 @@ from collectors.contract import FieldStatus
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
-CIM: Final = Origin("CIM", "Windows does not report it")
+NOT_REPORTED: Final = "Windows does not report it"
+CIM: Final = Origin("CIM", NOT_REPORTED)
 SCRIPT_S: Final = 8.0
 """Time limit of a script. PowerShell needs a second to start, and CIM needs several seconds to
 reply on the slow processor of a till.

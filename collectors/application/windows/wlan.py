@@ -17,6 +17,7 @@ from collectors.application.readers.network.interfaces import (
     Wireless,
     band_and_channel,
 )
+from collectors.application.windows.script import NOT_REPORTED
 from collectors.shared.addresses import mac_text
 from collectors.shared.text import decode_text
 
@@ -125,7 +126,7 @@ def _network(interface: uuid.UUID, query: QueryConnection, query_entries: QueryE
         band,
         channel,
         connection.send_rate_kbps / 1000 or None,
-        reason="Windows does not report it",
+        reason=NOT_REPORTED,
     )
 
 

@@ -202,8 +202,10 @@ class Hints:
         addresses = self._free_addresses(self._index.of_model(printer.make_model))
         if 0 < len(addresses) <= HINTS_MAX:
             return f"the same model was seen at {join_names(addresses)}"
+        if plain_model(printer.make_model):
+            return None
         free = self._free_addresses(self._index.printers())
-        if len(free) == 1 and not plain_model(printer.make_model):
+        if len(free) == 1:
             return f"a printer that no queue of this machine uses was seen at {free[0]}"
         return None
 

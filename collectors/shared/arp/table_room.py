@@ -10,8 +10,8 @@ new entries. Above gc_thresh2, 512 by default, a new entry makes the kernel remo
 every 5 s. It removes failed entries, which the scan caused, and entries that were not confirmed for
 5 s. The next packet to a removed neighbour costs one ARP request. Failed entries stay in the table
 until the kernel removes them in this way, or in its cleanup every 15 s. So a scan that tries more
-than gc_thresh2 addresses in less time exceeds this threshold, whatever the number of addresses that
-the scan tries at once.
+than gc_thresh2 addresses within 15 s exceeds this threshold, no matter how many of them it tries at
+once.
 """
 
 import sys

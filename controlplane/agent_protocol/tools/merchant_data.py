@@ -147,7 +147,7 @@ _SECTIONS: Final[Mapping[Section, Callable[[ToolContext], list[Any]]]] = {
 _DATASETS: Final[Mapping[Section, Dataset]] = {
     "pointsOfSale": "pointsOfSale", "employees": "employees",
 }  # fmt: skip
-"""The sections whose rows come from `read_business_records`, with their datasets."""
+"""The sections whose rows are the records of a dataset (`first_records`)."""
 
 READ_MERCHANT_DATA = tool(
     read_merchant_data,

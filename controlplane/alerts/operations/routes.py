@@ -69,7 +69,7 @@ def set_route(context: RequestContext, body: messages.RouteRequest) -> messages.
     row.severities, row.locations = list(body.severities), list(body.locations)
     row.group_minutes, row.is_enabled = body.group_minutes, body.enabled
     context.session.add(row)
-    if was_grouped and not (body.digest or body.group_minutes):
+    if was_grouped and not is_grouped(row):
         split_groups(context.session, context.organization_id, row.id, context.now)
     if not body.enabled:
         _fail_notifications(context, row.id)

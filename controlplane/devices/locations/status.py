@@ -58,8 +58,9 @@ class DeviceStatus(NamedTuple):
     keeps the state ``closed`` or ``maintenance`` for the time ``online_within``.
 
     Attributes:
-        since: the time from which an offline device should have been online. None if the device is
-            not offline.
+        since: the time since which the device has been offline: the latest of the time at which it
+            was last seen, the opening of the location, and the end of its last maintenance window.
+            None if the device is not offline.
         until: end of the current maintenance window, even if the device is online. None without
             a window.
     """

@@ -87,7 +87,7 @@ async def end_own_session(core: Core, request: Request) -> None:
 
 
 async def change_password(core: Core, request: Request) -> Response:
-    """Change the password of the signed-in user, and end the user's other sessions.
+    """Change the password of the signed-in user. End the user's other sessions and OAuth grants.
 
     As at sign-in, passwords are verified and hashed outside the database threads, and a wrong old
     password counts as a failed attempt.
@@ -116,9 +116,8 @@ async def change_password(core: Core, request: Request) -> Response:
             raise wrong_password("the old password is wrong")  # the password was changed meanwhile
         row.password_hash = password_hash
         ended_count = _end_other_access(session, caller, attempt)
-        event = Event(
-            "password.change", user_subject(row), f"ended {counted(ended_count, 'other session')}"
-        )
+        detail = f"ended {counted(ended_count, 'other session')} and all OAuth grants"
+        event = Event("password.change", user_subject(row), detail)
         note_call(session, caller, event, address=address, now=now)
         return PasswordChangeReply(ended_sessions=ended_count)
 

@@ -97,8 +97,8 @@ async def _show(core: Core, request: Request, issuer: str) -> Response:
     client, consent = await _find_client(core, oauth_request, token)
     if consent is None:
         return _sign_in_page(core, oauth_request, client)
-    forms = f"'self' {consent.form_source}"
-    return render("oauth_consent.html", forms=forms, action=AUTHORIZE, consent=consent)
+    form_targets = f"'self' {consent.form_source}"
+    return render("oauth_consent.html", forms=form_targets, action=AUTHORIZE, consent=consent)
 
 
 async def _decide(core: Core, request: Request, issuer: str) -> Response:

@@ -14,7 +14,13 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.source import CONFIGURATION, Fields, Origin, Reading, source
 from collectors.contract import ApplicationJob, DeviceState
-from collectors.shared.addresses import OWN_RANGES, Network, network_of, parse_networks
+from collectors.shared.addresses import (
+    OWN_RANGES,
+    Network,
+    is_in_networks,
+    network_of,
+    parse_networks,
+)
 from collectors.shared.arp.resolver import ArpNetwork, Resolver, SystemArpNetwork
 from collectors.shared.arp.table_room import read_table_room
 from collectors.shared.host.interfaces import read_local_network
@@ -186,12 +192,10 @@ class Search:
         return self.has_begun_sweep and all(map(self.resolver.is_known, self.swept))
 
     def _may_resolve(self, address: str) -> bool:
-        parsed = ipaddress.ip_address(address)
-        is_on_link = any(
-            parsed in network_of(a) for i in self._links for a in i.interface.addresses
-        )
-        is_excluded = any(parsed in network for network in parse_networks(self.exclude))
-        return is_on_link and not is_excluded and address not in self.local.own_addresses
+        on_link = (network_of(a) for i in self._links for a in i.interface.addresses)
+        is_excluded = is_in_networks(address, parse_networks(self.exclude))
+        is_own = address in self.local.own_addresses
+        return is_in_networks(address, on_link) and not is_excluded and not is_own
 
     @property
     def _links(self) -> tuple[LocalInterface, ...]:
