@@ -41,7 +41,7 @@ PYTEST = $(BIN)/python -m pytest
 quick: $(STAMP) ## run the small tests: unit and contract (90 s)
 	@$(PYTEST) --size=small -n $(PROCESSORS) --dist=worksteal $(ARGS)
 
-test: $(STAMP) ## run the tests, with a short form of every scenario (4 to 7 minutes)
+test: $(STAMP) ## run the tests, with a short form of most scenarios (4 to 7 minutes)
 	@$(PYTEST) --size=medium $(PARALLEL) $(ARGS)
 
 # Many large tests wait for processes and networks, so there are two more workers.

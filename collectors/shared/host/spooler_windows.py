@@ -68,22 +68,37 @@ def read_spooler(
     """
     if sys.platform == "win32":
         library = ctypes.WinDLL("winspool.drv", use_last_error=True)
-        buffer: ctypes.Array[ctypes.c_char] | None = None
-        size, needed, count = 0, ctypes.c_uint32(), ctypes.c_uint32()
-        # The first call returns the size of the list. If a printer is added before the next call,
-        # the buffer is too small again.
-        for _ in range(_TRIES):
-            sizes = ctypes.byref(needed), ctypes.byref(count)
-            if library.EnumPrintersW(kinds, None, _LEVEL, buffer, size, *sizes):
-                return read_printer_info(buffer, count.value)
-            error = ctypes.get_last_error()
-            if error != _INSUFFICIENT_BUFFER or needed.value > max_bytes:
-                raise ctypes.WinError(error)
-            size = needed.value
-            buffer = ctypes.create_string_buffer(size)
-        raise OSError("the list of printers keeps growing")
-
+        return list_printers(
+            library.EnumPrintersW,
+            lambda: ctypes.WinError(ctypes.get_last_error()),
+            kinds,
+            max_bytes,
+        )
     raise OSError("no Windows spooler on this system")
+
+
+def list_printers(
+    enumerate_printers: Callable[..., int],
+    last_error: Callable[[], OSError],
+    kinds: int,
+    max_bytes: int,
+) -> tuple[SpoolerPrinter, ...]:
+    """Do what `read_spooler` describes, with the function EnumPrintersW and its last error."""
+    buffer: ctypes.Array[ctypes.c_char] | None = None
+    size, needed, count = 0, ctypes.c_uint32(), ctypes.c_uint32()
+    # The first call returns the size of the list. If a printer is added before the next call, the
+    # buffer is too small again.
+    for _ in range(_TRIES):
+        sizes = ctypes.byref(needed), ctypes.byref(count)
+        if enumerate_printers(kinds, None, _LEVEL, buffer, size, *sizes):
+            return read_printer_info(buffer, count.value)
+        error = last_error()
+        is_too_small = getattr(error, "winerror", None) == _INSUFFICIENT_BUFFER
+        if not is_too_small or needed.value > max_bytes:
+            raise error
+        size = needed.value
+        buffer = ctypes.create_string_buffer(size)
+    raise OSError("the list of printers keeps growing")
 
 
 def read_printer_info(

@@ -128,7 +128,8 @@ class Page:
         return result["result"].get("value")
 
     async def until(self, expression: str) -> Any:
-        """Evaluate the expression until its value is true in JavaScript, and return this value.
+        """Evaluate the expression until its value is true in JavaScript, and return this value. The
+        value must not be a promise.
 
         The waits are in this process, because timers of a page do not run if its scripts are
         disabled.

@@ -33,6 +33,7 @@ from tests.unit.controlplane.retail.retailer import exchange, new_key
 from tests.unit.controlplane.running_service import RunningService
 
 MODULES_MAX = 15
+TIMEOUT_S = 300
 PACKAGE = f"{ROOT / 'controlplane'}/"
 CATALOG = {"name": "read_catalog", "arguments": {}}
 CALLS: dict[str, tuple[str, str, Any, str]] = {
@@ -100,7 +101,7 @@ async def serve(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
     port = server.sockets[0].getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     # Recording makes a call so slow that it may exceed the default timeout of 5 s.
-    async with server, httpx2.AsyncClient(base_url=url, timeout=None) as client:
+    async with server, httpx2.AsyncClient(base_url=url, timeout=TIMEOUT_S) as client:
         yield client
 
 
