@@ -68,7 +68,7 @@ class EnrollmentRecord(Tolerant):
 
 
 class EmptyRequest(Exact):
-    """The body of `current` and `onCommands`: an object without keys."""
+    """The body of operations without parameters, such as `current`: an object without keys."""
 
 
 class HeartbeatRequest(Exact):

@@ -28,10 +28,6 @@ class SignInRequest(Exact):
     password: Password
 
 
-class EmptyRequest(Exact):
-    """An empty body."""
-
-
 class SignOutReply(Tolerant):
     signed_out: bool
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
+from agent.wire.device_operations import EmptyRequest
 from controlplane.accounts import messages, sessions
 from controlplane.accounts.keys import key_store
 from controlplane.accounts.names import organization_records, require_known
@@ -61,7 +62,7 @@ def profile_operations() -> tuple[Procedure, ...]:
     )
 
 
-def profile(context: RequestContext, _body: messages.EmptyRequest) -> messages.ProfileReply:
+def profile(context: RequestContext, _body: EmptyRequest) -> messages.ProfileReply:
     """Return the user, their sessions, and their API keys in the organization of this session."""
     session, user = context.session, _user(context)
     return messages.ProfileReply(
@@ -164,7 +165,7 @@ def choose_organization(
     return messages.ChooseOrganizationReply(organization_id=body.organization_id)
 
 
-def list_grants(context: RequestContext, _body: messages.EmptyRequest) -> messages.GrantsReply:
+def list_grants(context: RequestContext, _body: EmptyRequest) -> messages.GrantsReply:
     """Return the OAuth grants of the user, in all organizations."""
     result = grants.of_user(context.session, context.caller.session_user_id, context.now)
     return messages.GrantsReply(grants=tuple(_grant_record(*each) for each in result))

@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import func, select
 
 from agent.wire.base import Array, Count, Tolerant
-from controlplane.accounts.messages import EmptyRequest
+from agent.wire.device_operations import EmptyRequest
 from controlplane.analytics.query import is_visible
 from controlplane.figures.local_time import clock_of
 from controlplane.operation.context import RequestContext

@@ -10,10 +10,11 @@ from uuid import UUID
 
 from sqlalchemy import select
 
+from agent.wire.device_operations import EmptyRequest
 from controlplane.accounts import users
 from controlplane.accounts.members import invitations, messages
 from controlplane.accounts.members.rules import require_owner
-from controlplane.accounts.messages import EmptyRequest, RevokeReply
+from controlplane.accounts.messages import RevokeReply
 from controlplane.accounts.names import require_known
 from controlplane.accounts.users import Member
 from controlplane.operation.audit_entries import Event, Subject, describe_role, user_subject

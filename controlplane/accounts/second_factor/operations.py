@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Final
 
+from agent.wire.device_operations import EmptyRequest
 from controlplane.accounts.members.rules import require_owner
-from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.second_factor import codes, messages
 from controlplane.accounts.sign_in_policy import (
     describe_policy,

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import func, select, update
 
+from agent.wire.device_operations import EmptyRequest
 from controlplane.accounts.members.rules import require_owner
-from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.names import require_known
 from controlplane.accounts.users import require_email
 from controlplane.alerts.messages import json_time

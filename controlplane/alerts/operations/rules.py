@@ -5,7 +5,7 @@ from typing import Final
 
 from sqlalchemy import select
 
-from controlplane.accounts.messages import EmptyRequest
+from agent.wire.device_operations import EmptyRequest
 from controlplane.alerts.operations import messages
 from controlplane.alerts.rule import DEFAULT_RULES, Rule, check_argument, name_of
 from controlplane.alerts.store import rule_of

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sqlalchemy import or_, select
 
-from controlplane.accounts.messages import EmptyRequest
+from agent.wire.device_operations import EmptyRequest
 from controlplane.accounts.names import require_known
 from controlplane.alerts.operations import messages
 from controlplane.devices.locations.operations import period_of

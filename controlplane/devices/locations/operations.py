@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import func, select
 
-from controlplane.accounts.messages import EmptyRequest
+from agent.wire.device_operations import EmptyRequest
 from controlplane.accounts.names import known_locations, names_of_organizations, require_known
 from controlplane.devices.locations import messages
 from controlplane.devices.locations.locations import (

@@ -50,10 +50,6 @@ class OverviewRequest(Filters):
     size: Absent[Annotated[int, Field(ge=1, le=PAGE_MAX)]] = None
 
 
-class SummaryRequest(Exact):
-    """An empty body."""
-
-
 class ChangesRequest(Exact):
     """The devices that the console displays."""
 

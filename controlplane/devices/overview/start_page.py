@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Row, func, select
 from sqlalchemy.orm import load_only
 from sqlalchemy.orm.interfaces import ORMOption
 
+from agent.wire.device_operations import EmptyRequest
 from controlplane.accounts.names import names_of
 from controlplane.devices.overview import records
 from controlplane.devices.overview.listing import LINE, LINE_COLUMNS, state_is
@@ -33,7 +34,7 @@ VALUES_MAX: Final = 500
 locations that the reply leaves out."""
 
 
-def summary(context: RequestContext, _body: records.SummaryRequest) -> records.SummaryReply:
+def summary(context: RequestContext, _body: EmptyRequest) -> records.SummaryReply:
     """Return counts of devices, and the newest reports."""
     groups = _count_groups(context)
     not_revoked = [each for each in groups if each.priority != Priority.REVOKED]

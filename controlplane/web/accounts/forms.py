@@ -12,7 +12,8 @@ from starlette.routing import Route
 
 from agent.wire.base import Array, Tolerant
 from agent.wire.codec import encode
-from controlplane.accounts.messages import EmptyRequest, SignInRequest
+from agent.wire.device_operations import EmptyRequest
+from controlplane.accounts.messages import SignInRequest
 from controlplane.accounts.names import names_of_organizations
 from controlplane.operation.bodies import parse_part
 from controlplane.operation.errors import Refusal

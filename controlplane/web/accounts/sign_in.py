@@ -18,9 +18,10 @@ from starlette.routing import Route
 from agent.presentation.humanize import counted
 from agent.wire.base import Message
 from agent.wire.codec import encode
+from agent.wire.device_operations import EmptyRequest
 from controlplane.accounts import sessions, throttle
 from controlplane.accounts.members.messages import PasswordChangeReply, PasswordChangeRequest
-from controlplane.accounts.messages import EmptyRequest, SignInReply, SignInRequest, SignOutReply
+from controlplane.accounts.messages import SignInReply, SignInRequest, SignOutReply
 from controlplane.accounts.passwords import require_valid_length
 from controlplane.accounts.second_factor import pending
 from controlplane.accounts.throttle import Attempt, network_of

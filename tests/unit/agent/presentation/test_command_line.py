@@ -137,10 +137,14 @@ def test_a_verb_is_suggested_from_the_argparse_error_of_each_python_version(know
     assert did_you_mean(message, "") == "; did you mean 'status'?"
 
 
-@given(st.text(), st.text())
-def test_only_valid_words_are_suggested(words: str, help_text: str) -> None:
+OPTIONS = st.from_regex(r"--\w[\w-]*", fullmatch=True)
+
+
+@given(st.text() | OPTIONS, st.lists(OPTIONS))
+def test_only_valid_words_are_suggested(words: str, options: list[str]) -> None:
+    help_text = "".join(f"  [{option} VALUE], {option}: see {option}=1\n" for option in options)
     choice = f"invalid choice: {words!r} (choose from 'run', 'status')"
     for message in (f"unrecognized arguments: {words}", choice):
         suggestion = did_you_mean(message, help_text)
-        valid_words = {*help_text.split(), "run", "status"}
+        valid_words = (*options, "run", "status")
         assert suggestion in {"", *(f"; did you mean {word!r}?" for word in valid_words)}
