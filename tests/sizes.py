@@ -6,8 +6,8 @@
 | medium | also tests marked `medium` or `needs`, and unmarked tests elsewhere | `make test` |
 | large | also tests marked `large`: complete matrices, and tests with more data | `make test-all` |
 
-In small and medium runs, hypothesis uses the same examples each time, so that the result is always
-the same. In a large run, it searches for new examples. docs/testing.md lists the large tests.
+hypothesis uses the same examples each time, so that the result is always the same. `make
+test-random-examples` searches for new examples. docs/testing.md lists the large tests.
 """
 
 import os
@@ -19,6 +19,8 @@ from hypothesis import HealthCheck, settings
 
 SIZES: Final = ("small", "medium", "large")
 SMALL_FOLDERS: Final = ("tests/unit/", "tests/contract/")
+_RANDOM: Final = int(os.environ.get("RANDOM_EXAMPLES", "0"))
+"""Number of random examples of each test. Zero means fixed examples."""
 _EXAMPLES: Final = {"small": 15, "medium": 15, "large": 100}
 _size: str = "large"
 
@@ -33,10 +35,10 @@ def choose(size: str) -> None:
             # The duration of an example depends on the machine, so it must not fail a test.
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
-            max_examples=count,
-            derandomize=name != "large",
+            max_examples=_RANDOM or count,
+            derandomize=not _RANDOM,
             # A run with fixed examples cannot use the examples that earlier runs stored.
-            **({} if name == "large" else {"database": None}),
+            **({} if _RANDOM else {"database": None}),
         )
     settings.load_profile(size)
 
@@ -55,9 +57,9 @@ def amount(*, small: int | None = None, medium: int, large: int, variable: str =
 
 def examples(count: int) -> int:
     """Return the number of hypothesis examples for the size of this run. ``count`` is the number
-    for a large run.
+    for a large run with fixed examples.
     """
-    return max(5, count * _EXAMPLES[_size] // _EXAMPLES["large"])
+    return max(5, count * (_RANDOM or _EXAMPLES[_size]) // _EXAMPLES["large"])
 
 
 def large_except(medium_cases: Container[Any], cases: Iterable[Any]) -> list[Any]:

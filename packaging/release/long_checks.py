@@ -32,6 +32,7 @@ CHECKS: Final = (
     "test-schemathesis",
     "test-mcp-conformance",
     "bench-restart",
+    "test-random-examples",
     "fuzz",
     "soak-day",
     # the packages
