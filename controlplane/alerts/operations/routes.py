@@ -55,6 +55,8 @@ def set_route(context: RequestContext, body: messages.RouteRequest) -> messages.
     require_owner(context)
     require_known(context, body.locations)
     row = _new_route(context) if body.id is None else _route(context, body.id)
+    if row.id == WEBHOOK and body.kind != "webhook":
+        raise invalid_field("kind", "must be webhook, because this route is the alert webhook")
     secret = None
     if body.kind != row.kind or body.target is not None:
         target = _target(context, body)

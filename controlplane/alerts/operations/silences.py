@@ -35,9 +35,10 @@ def add_silence(context: RequestContext, body: messages.SilenceRequest) -> messa
     """Silence the matching alerts until a time."""
     location_id = body.location_id or ""
     if body.instance_id is not None:
-        location_id = location_id or context.device(body.instance_id).location_id
-        if context.device(body.instance_id).location_id != location_id:
+        device = context.device(body.instance_id)
+        if location_id not in {"", device.location_id}:
             raise not_found("device")
+        location_id = device.location_id
     _require_access(context, location_id)
     if location_id:
         require_known(context, [location_id])

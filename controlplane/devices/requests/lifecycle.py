@@ -22,7 +22,7 @@ Rules:
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from agent.wire.vocabulary import AcknowledgedStatus, Outcome, RequestStatus
 
@@ -35,8 +35,6 @@ Event = Literal[
     "expire",
     "revoke",
 ]
-STATUSES: Final[tuple[RequestStatus, ...]] = get_args(RequestStatus)
-EVENTS: Final[tuple[Event, ...]] = get_args(Event)
 
 INITIAL: Final[RequestStatus] = "queued"
 FINISHED: Final[frozenset[RequestStatus]] = frozenset({"completed", "partial", "failed"})

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.alerts.notifications import new_notification
-from controlplane.alerts.operations.registry import ALERT_WEBHOOK
+from controlplane.alerts.operations.registry import ALERT_WEBHOOK, ALERTS
 from controlplane.alerts.operations.routes import WEBHOOK
 from controlplane.devices.locations.operations import PREFIX as LOCATIONS
 from controlplane.settings import Settings
@@ -26,6 +26,7 @@ from controlplane.web.webhooks.alerts import AlertOutbox, read_secret
 from controlplane.web.webhooks.public_addresses import PublicAddressTransport
 from controlplane.web.webhooks.sending import BATCH
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, Browser, make_user
+from tests.unit.controlplane.alerts.fleet_of_routes import ROUTE
 from tests.unit.controlplane.alerts.test_evaluation import Fleet, kinds
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.web.webhooks.test_tracker import Webhook
@@ -103,6 +104,15 @@ async def test_members_see_whose_webhook_gets_the_alerts_but_not_its_host(
     ):
         refused = await manager.post(path, body)
         assert (refused.status_code, refused.json()["code"]) == (403, "owner_required")
+
+
+async def test_the_kind_of_the_alert_webhook_cannot_change(owner: Browser) -> None:
+    await set_webhook(owner)
+    changes = {"id": WEBHOOK, "kind": "slack"}
+    reply = await owner.post(f"{ALERTS}/routes/set", ROUTE | changes)
+    assert (reply.status_code, list(reply.json()["errors"])) == (400, ["kind"])
+    reply = await owner.post(f"{ALERTS}/routes/set", ROUTE | {"id": WEBHOOK})
+    assert reply.status_code == 200, reply.text
 
 
 FORM = "must be an address like https://hooks.example.com/alerts"

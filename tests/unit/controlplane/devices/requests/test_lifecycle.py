@@ -1,6 +1,7 @@
 """Tests of the states of a request: the table of transitions, and the rules of `lifecycle`."""
 
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -8,8 +9,10 @@ from hypothesis import strategies as st
 
 from agent.wire.vocabulary import RequestStatus
 from controlplane.devices.requests import lifecycle
-from controlplane.devices.requests.lifecycle import EVENTS, STATUSES, TRANSITIONS, Event
+from controlplane.devices.requests.lifecycle import TRANSITIONS, Event
 
+STATUSES: tuple[RequestStatus, ...] = get_args(RequestStatus)
+EVENTS: tuple[Event, ...] = get_args(Event)
 PROGRESS = ("queued", "received", "running")
 EXPECTED = """
 queued    acknowledge:received received
