@@ -183,8 +183,9 @@ class DeviceSection(Section):
         default="",
         description=(
             "Directory of identity, journal and outbox. Default: /var/lib/venue-agent or the"
-            " platform's equivalent; for users other than root, a directory of the user. A change"
-            " needs a restart."
+            " platform's equivalent. On Linux and macOS, users other than root have a directory of"
+            " their own, unless they use the configuration of the machine's agent. A change needs a"
+            " restart."
         ),
     )
     legacy_install_id: Annotated[

@@ -45,8 +45,8 @@ _ON_LAN: Final = (
     " namespace of its own. Nothing leaves this machine."
 )
 _ON_LOOPBACK: Final = (
-    "This demo simulates a till with two print queues on loopback, and scans nothing else. It"
-    " cannot simulate a LAN here: {reason}."
+    "This demo simulates a till{queues} on loopback, and scans nothing else. It cannot simulate a"
+    " LAN here: {reason}."
 )
 
 
@@ -62,7 +62,9 @@ def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
     outside_sockets = () if reason else (_start_lan(processes),)
     variables = _start_spooler(processes, "loopback" if reason else "lan")
     if reason:
-        return Environment(_ON_LOOPBACK.format(reason=reason), "device_only = true\n", variables)
+        queues = " with two print queues" if variables else ""
+        description = _ON_LOOPBACK.format(queues=queues, reason=reason)
+        return Environment(description, "device_only = true\n", variables)
     description = _ON_LAN.format(devices=len(VENUE.hosts))
     return Environment(description, variables=variables, outside_sockets=outside_sockets)
 
