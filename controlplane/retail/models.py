@@ -82,11 +82,15 @@ class ReplyModel(Model):
     """A part of a reply."""
 
 
-class Money(RequestModel):
+class Money(ReplyModel):
     """An amount. ``value`` is in minor units of the currency. The contract has one currency."""
 
     value: Annotated[int, Field(ge=0, le=PRICE_MAX), WHOLE]
     currency_code: Currency
+
+
+class GivenMoney(Money, RequestModel):
+    """An amount. ``value`` is in minor units of the currency. The contract has one currency."""
 
 
 class ExternalData(Model):
@@ -112,12 +116,12 @@ class GivenExternalData(ExternalData):
         return self
 
 
-class Code(RequestModel):
+class Code(ReplyModel):
     type: CodeType
     value: Annotated[str, _text(4, 128)]
 
 
-class GivenCode(Code):
+class GivenCode(Code, RequestModel):
     value: Annotated[str, _text(4, 128), *STORABLE]
 
 
@@ -171,7 +175,7 @@ class GivenVariation(RequestModel):
     description: Absent[GivenDescription] = None
     external_data: Annotated[GivenExternalData | None, LEFT_OUT] = None
     status: VariationStatus = "active"
-    default_price: Absent[Money] = None
+    default_price: Absent[GivenMoney] = None
     codes: Annotated[tuple[GivenCode, ...], MaxItems(CODES_MAX)] = ()
 
 

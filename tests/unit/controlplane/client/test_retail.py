@@ -13,7 +13,7 @@ from controlplane.client import refusals
 from controlplane.client.retail import RENEWED_BEFORE_S, RetailClient
 from controlplane.client.waiting import WAITED_MAX_S, RetryPolicy
 from controlplane.retail import routes
-from controlplane.retail.models import GivenGood, GivenVariation, GivenVat
+from controlplane.retail.models import Code, GivenGood, GivenVariation, GivenVat, Money
 
 EMPTY = {"cursor": None, "items": []}
 ID = UUID(int=1)
@@ -215,3 +215,24 @@ def test_a_reply_that_does_not_fit_the_contract_raises_an_error(
     service.queued[routes.SALES] = [httpx2.Response(200, json={"items": 7})]
     with pytest.raises(refusals.UnexpectedReplyError, match="does not fit"):
         list(client.sales())
+
+
+def test_unknown_fields_of_a_newer_service_are_ignored(
+    service: Service, client: RetailClient
+) -> None:
+    new = {"new_field": 1}
+    vat = {"fee_item_id": str(ID), "fee_item_name": "VAT", **new}
+    variation = {
+        "id": str(ID), "name": None, "status": "active",
+        "default_price": {"value": 500, "currency_code": "AED", **new},
+        "codes": [{"type": "sku", "value": "tea-1", **new}], **new,
+    }  # fmt: skip
+    uom = {"id": str(ID), "name": "piece", "symbol": "pc", "exponent": 0, **new}
+    good = {
+        "id": str(ID), "name": "Tea", "status": "active", "uom": uom, "vat": vat,
+        "variations": [variation], **new,
+    }  # fmt: skip
+    service.queued[routes.GOODS] = [httpx2.Response(200, json=EMPTY | new | {"items": [good]})]
+    ((variation_read,),) = (each.variations for each in client.goods())
+    assert variation_read.default_price == Money(value=500, currency_code="AED")
+    assert variation_read.codes == (Code(type="sku", value="tea-1"),)
