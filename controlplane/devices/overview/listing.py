@@ -120,6 +120,7 @@ def healths(context: RequestContext, body: records.HealthsRequest) -> records.He
 def device(
     changes: ReportChangeCache, context: RequestContext, body: DeviceDetailRequest
 ) -> records.DeviceReply:
+    """Return the content of the page of a device."""
     detail = device_detail(context, body)
     device = context.device(body.instance_id)
     (row,) = rows_of(context.session, [device], context.now, context.settings)
