@@ -1,8 +1,8 @@
-"""Masks the values of secret keys in TOML, JSON, INI, environments, headers and arguments.
+"""Finds the values of secret keys in TOML, JSON, INI, environments, headers and arguments.
 
 A secret key is a name whose value is secret, such as ``password`` or ``api_key``.
 
-If the syntax of a value is invalid, all text that could belong to the value is masked. Each value
+If the syntax of a value is invalid, all text that could belong to the value is found. Each value
 is scanned once, so the time is linear in the length of the text.
 """
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from agent.redaction.shapes import MASK, PLACEHOLDER
+from agent.redaction.shapes import PLACEHOLDER
 
 _LONG: Final = (
     r"passw(?:or)?d|passphrase|secret|token|credential|cookie|authori[sz]ation"
@@ -89,16 +89,16 @@ _NEXT_LINE: Final = re.compile(
 )
 
 
-def mask_named_values(text: str) -> str:
-    """Return ``text`` with the values of secret keys masked."""
-    if not _may_name_a_secret(text):
-        return text
-    return _OPTION.sub(rf"\1{MASK}", _mask_assigned_values(text))
+def named_value_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the value of each secret key. The spans can overlap."""
+    if _may_name_a_secret(text):
+        yield from _assigned_value_spans(text)
+        yield from ((option.end(1), option.end()) for option in _OPTION.finditer(text))
 
 
 def named_values_in(text: str) -> Iterator[str]:
-    """Yield the values of secret keys, without quotes."""
-    for begin, end in _spans(text) if _may_name_a_secret(text) else ():
+    """Yield the values of secret keys, without quotes, except those of options."""
+    for begin, end in _assigned_value_spans(text) if _may_name_a_secret(text) else ():
         yield text[begin:end].strip(" \t\"'\r\n[]{},")
 
 
@@ -113,16 +113,8 @@ def _may_name_a_secret(text: str) -> bool:
     return any(stem in lower for stem in _STEMS)
 
 
-def _mask_assigned_values(text: str) -> str:
-    parts, copied_until = [], 0
-    for begin, end in _spans(text):
-        parts += [text[copied_until:begin], MASK]
-        copied_until = end
-    return "".join((*parts, text[copied_until:]))
-
-
-def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each secret value."""
+def _assigned_value_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the value after each secret key and a sign such as ``=``."""
     position = 0
     while (name := _NAME.search(text, position)) is not None:
         position = name.end()
@@ -146,6 +138,8 @@ def _span(text: str, name: re.Match[str]) -> tuple[int, int]:
     first = text[at : at + 1]
     if (quotes := text[at : at + 3]) in {'"""', "'''"}:
         end = text.find(quotes, at + 3)
+        while end >= 0 and not _can_end_at(text, end + 3, first):
+            end = text.find(quotes, end + 1)
         return at, len(text) if end < 0 else end + 3
     if first and first in "\"'":
         return _quoted(text, at)
@@ -203,8 +197,10 @@ def _end_of_list(text: str, at: int) -> int:
 
 def _can_end_at(text: str, at: int, quote: str) -> bool:
     """Return whether a value can end at ``at``: the text after ``at`` must not belong to it."""
+    if not _CAN_FOLLOW.match(text, at):
+        return False
     rest_of_line = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
-    return _CAN_FOLLOW.match(text, at) is not None and not rest_of_line.count(quote) % 2
+    return rest_of_line.count(quote) % 2 == 0
 
 
 def _begins_a_line(text: str, at: int) -> bool:

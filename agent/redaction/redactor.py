@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from agent.redaction.forms import forms_of
-from agent.redaction.named_values import mask_named_values, names_a_secret
+from agent.redaction.named_values import named_value_spans, names_a_secret
 from agent.redaction.shapes import MASK, mask_typical_secrets
-from agent.redaction.userinfo import mask_userinfo, replace_userinfo
+from agent.redaction.userinfo import replace_userinfo, userinfo_spans
 
 
 class Redactor:
@@ -17,8 +17,13 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return ``text`` with every secret replaced by asterisks."""
-        text = self.mask_known(text)
-        return mask_userinfo(mask_named_values(mask_typical_secrets(text)))
+        text = mask_typical_secrets(self.mask_known(text))
+        for _ in range(2):  # a masked part can reveal that the text beside it is also secret
+            spans = sorted((*named_value_spans(text), *userinfo_spans(text)))
+            if not spans:
+                break
+            text = _mask(text, spans)
+        return text
 
     def mask_known(self, text: str) -> str:
         """Mask only the known secrets. This is sufficient for text that the agent creates."""
@@ -51,3 +56,14 @@ class Redactor:
         if key.lower().endswith("proxy"):
             text = replace_userinfo(text, f"{MASK}@")
         return self.redact(text)
+
+
+def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return ``text`` with the sorted spans replaced. Overlapping spans are replaced together."""
+    parts: list[str] = []
+    masked_until = 0
+    for begin, end in spans:
+        if begin > masked_until or not parts:
+            parts += [text[masked_until:begin], MASK]
+        masked_until = max(masked_until, end)
+    return "".join((*parts, text[masked_until:]))

@@ -1,15 +1,14 @@
-"""Masks user and password in URLs (RFC 3986, section 3.2.1), even in invalid URLs.
+"""Finds user and password in URLs (RFC 3986, section 3.2.1), even in invalid URLs.
 
 Users often do not escape passwords, so a password can contain `/`, `@`, `#`, `?`, `%` and blanks.
 The text before the last `@` is treated as user and password, unless it is clearly a host and a
-path. In doubt, the host is masked too.
+path. In doubt, the host counts as a part of the password.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
-
-from agent.redaction.shapes import MASK
 
 _SLASHES: Final = r":\\?/\\?/"
 # A quote ends a value only if valid syntax follows. If not, it can be part of a password.
@@ -18,6 +17,7 @@ _WORD: Final = re.compile(rf"""(?:[^\s"'\\]++|\\.|(?!{_CLOSING_QUOTE})["'])++"""
 _SCHEME_END: Final = re.compile(_SLASHES)
 _SCHEME: Final = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*+{_SLASHES}")
 _ENCODED_SCHEME_END: Final = re.compile(r"(?i)%3a%2f%2f")
+_ENCODED_WORD: Final = re.compile(r"[^\s\"'&]++")
 
 # Matches the start of `http://user:a password with blanks@host`, but not `http://host:80 text`: a
 # port after the colon means that there is no password.
@@ -44,11 +44,17 @@ _MAC_IPV6_OR_TIME: Final = re.compile(
 )
 
 
-def mask_userinfo(text: str) -> str:
-    """Return ``text`` with user and password masked in everything that resembles a URL."""
+def userinfo_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of user and password in everything that resembles a URL.
+
+    The spans can overlap.
+    """
     if "@" in text:
-        text = _WORD.sub(lambda word: _mask_word(word[0]), _mask_passwords_with_blanks(text))
-    return _mask_percent_encoded(text) if "%40" in text else text
+        yield from _with_blanks(text)
+        for word in _WORD.finditer(text):
+            yield from _in_word(word[0], word.start())
+    if "%40" in text:
+        yield from _percent_encoded(text)
 
 
 def replace_userinfo(url: str, replacement: str = "") -> str:
@@ -79,68 +85,57 @@ def userinfo_of(url: str) -> tuple[str, ...]:
     return (userinfo, password, unquote(password)) if colon else (userinfo, unquote(userinfo))
 
 
-def _mask_word(word: str) -> str:
-    if "@" not in word:
-        return word
+def _in_word(word: str, offset: int) -> Iterator[tuple[int, int]]:
     scheme = _SCHEME_END.search(word)
-    if scheme is None:
-        return _mask_word_without_scheme(word)
-    head = word[: scheme.end()]
-    if "@" in head:
-        head = _mask_word_without_scheme(head)
-    authority, at, tail = word[scheme.end() :].rpartition("@")
-    if not at:
-        return head + tail
-    if _HOST_AND_PATH.fullmatch(authority):
-        return f"{head}{authority}@{tail}"
-    return f"{head}{MASK}@{tail}"
+    begin = scheme.end() if scheme else len(word)
+    head = word[:begin]
+    authority, at, _ = word[begin:].rpartition("@")
+    has_userinfo = at and not _HOST_AND_PATH.fullmatch(authority)
+    if has_userinfo:
+        yield offset + begin, offset + begin + len(authority)
+    # Without a scheme, a password can contain `://`.
+    yield from _without_scheme(word if has_userinfo and "@" not in head else head, offset)
 
 
-def _mask_word_without_scheme(word: str) -> str:
-    """Mask ``user:password@host``. Do not mask ``user@host``, mail and hardware addresses."""
+def _without_scheme(word: str, offset: int) -> Iterator[tuple[int, int]]:
+    """Find ``user:password@host``, but not ``user@host``, mail and hardware addresses."""
     before, _, host = word.rpartition("@")
     start = len(before) - len(before.lstrip(_LEADING))
     colon = before.find(":", start)
     if colon < 0 or not host:
-        return word
+        return
     start = max(start, before.rfind("=", start, colon) + 1)
     user = before[start:colon]
-    if (
+    is_windows_path = len(user) == 1 and before[colon + 1 : colon + 2] == "\\"
+    if not (
         not user
+        or _SCHEME_END.match(before, colon)
         or "/" in user
+        or is_windows_path
         or _ADDRESS_SCHEMES.fullmatch(user)
         or _MAC_IPV6_OR_TIME.fullmatch(before[start:])
     ):
-        return word
-    if len(user) == 1 and before[colon + 1 : colon + 2] == "\\":
-        return word  # a Windows path
-    return f"{before[:start]}{MASK}@{host}"
+        yield offset + start, offset + len(before)
 
 
-def _mask_passwords_with_blanks(text: str) -> str:
-    """Mask user and password of each URL whose password contains blanks."""
-    parts, copied_until = [], 0
+def _with_blanks(text: str) -> Iterator[tuple[int, int]]:
+    """Find user and password of each URL whose password contains blanks."""
+    end = 0
     for match in _WITH_BLANKS.finditer(text):
-        if match.start() < copied_until:
+        if match.start() < end:
             continue
         window = text[match.end() : match.end() + _BLANKS_WINDOW].partition("\n")[0]
         if quote := re.search(_CLOSING_QUOTE, window):
             window = window[: quote.start()]
         at = window.rfind("@")
-        if at < 0:
-            continue
-        parts += [text[copied_until : match.end(1)], MASK]
-        copied_until = match.end() + at
-    return "".join((*parts, text[copied_until:]))
+        if at >= 0:
+            end = match.end() + at
+            yield match.end(1), end
 
 
-def _mask_percent_encoded(text: str) -> str:
-    """Mask user and password of a URL that is percent-encoded inside of another URL."""
-    return re.sub(r"[^\s\"'&]++", lambda word: _mask_percent_encoded_word(word[0]), text)
-
-
-def _mask_percent_encoded_word(word: str) -> str:
-    scheme, at = _ENCODED_SCHEME_END.search(word), word.rfind("%40")
-    if scheme is None or at < scheme.end():
-        return word
-    return f"{word[: scheme.end()]}{MASK}{word[at:]}"
+def _percent_encoded(text: str) -> Iterator[tuple[int, int]]:
+    """Find user and password of a URL that is percent-encoded inside of another URL."""
+    for word in _ENCODED_WORD.finditer(text):
+        scheme, at = _ENCODED_SCHEME_END.search(word[0]), word[0].rfind("%40")
+        if scheme is not None and at >= scheme.end():
+            yield word.start() + scheme.end(), word.start() + at
