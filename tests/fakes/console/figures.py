@@ -15,6 +15,10 @@ from tests.fakes.console.page import Page
 from tests.fakes.console.play import SAVED, set_connected
 
 DAYS: Final = 14
+LOCATIONS: Final = 6
+"""So many locations of an awkward sandbox are in time zones around the world, so that some of them
+have sales today at each time of the day.
+"""
 YESTERDAY: Final = "a[href$='period=yesterday']"
 LOW_HEIGHT: Final = 400
 """Height in pixels of a window that is too low for most of a location's page."""
@@ -52,14 +56,25 @@ SMALLEST_FONT_PX: Final = (
 
 
 def create_merchant(
-    file: str, days: int = DAYS, sales_per_day: int = 20, *, is_awkward: bool = False
+    file: str,
+    days: int = DAYS,
+    sales_per_day: int = 20,
+    *,
+    locations: int = 3,
+    is_awkward: bool = False,
 ) -> None:
     """Create a merchant with sales of the last ``days`` days, until now.
 
     With ``is_awkward``, some sales and refunds have missing data (`Plan`).
     """
     now = system_clock()
-    plan = Plan(days=days, sales_per_day=sales_per_day, until=now.date(), is_awkward=is_awkward)
+    plan = Plan(
+        locations=locations,
+        days=days,
+        sales_per_day=sales_per_day,
+        until=now.date(),
+        is_awkward=is_awkward,
+    )
     database = Database(file)
     database.write(lambda session: load(session, plan, now))
     database.close()
@@ -82,7 +97,7 @@ async def figures(
     await page.until("!document.querySelector('#nav-figures').hidden")
     await page.tab_to("#nav-figures")
     await page.press("Enter")
-    results["cards"] = await page.until(f"({CARDS}).length === 3 && {CARDS}")
+    results["cards"] = await page.until(f"({CARDS}).length === {LOCATIONS} && {CARDS}")
     await page.check_view("figures")
     results["total"] = await page.run(
         "[...document.querySelectorAll('#total .name, #total .sub')].map((e) => e.textContent)"

@@ -375,7 +375,7 @@ def test_the_total_of_all_locations_is_listed_and_opens_their_figures(
     figures: dict[str, Any],
 ) -> None:
     name, subtitle, *nets = figures["total"]
-    assert (name, subtitle) == ("All locations", "The sum of 3 locations")
+    assert (name, subtitle) == ("All locations", "The sum of 6 locations")
     assert nets[0].endswith("yesterday until the same time")
     net = figures["today at all locations"]["net-AED"]
     assert net.endswith("yesterday until the same time")
