@@ -25,5 +25,6 @@ def sales_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databas
 
 @pytest.fixture
 async def agent(sales_database: Database) -> AsyncIterator[Agent]:
-    async with service_on(sales_database, Settings(rate_per_s=0), FakeClock()) as service:
+    settings = Settings(rate_per_s=0, organization_rate_per_s=0)
+    async with service_on(sales_database, settings, FakeClock()) as service:
         yield Agent(service)
