@@ -50,7 +50,7 @@ test-all: $(STAMP) ## run all tests, with the full matrices
 	@$(PYTEST) --size=large $(PARALLEL) $(ARGS)
 
 .PHONY: test-random-examples
-test-random-examples: $(STAMP) ## run the hypothesis tests with 1,000 random examples each (RANDOM_EXAMPLES=N; 3 minutes)
+test-random-examples: $(STAMP) ## search for hypothesis examples that fail (3 minutes; RANDOM_EXAMPLES=1000 for each test)
 	@RANDOM_EXAMPLES=$${RANDOM_EXAMPLES:-1000} $(PYTEST) --size=large $(PARALLEL) -m hypothesis $(ARGS)
 
 affected: $(STAMP) ## run the small tests that uncommitted changes can reach (ARGS="--since REV --size medium")

@@ -6,7 +6,7 @@
 | medium | also tests marked `medium` or `needs`, and unmarked tests elsewhere | `make test` |
 | large | also tests marked `large`: complete matrices, and tests with more data | `make test-all` |
 
-hypothesis uses the same examples each time, so that the result is always the same. `make
+Hypothesis uses the same examples each time, so that the result is always the same. `make
 test-random-examples` searches for new examples. docs/testing.md lists the large tests.
 """
 

@@ -2,11 +2,10 @@
 
 A healthy connection costs no timer. The only additional packets are the kernel's TCP keep-alive, a
 query to each name server and a datagram to each watched device every five minutes, and a probe of
-each new path. The recorder runs when
-the system reports a changed link, address or route, when a call to the service fails, and with
-heartbeats. Every five minutes, it also reads the print queues, the kiosk and the watched devices.
-During an interruption, it probes the path to the service every few seconds, to find the beginning,
-the end and the cause.
+each new path. The recorder runs when the system reports a changed link, address or route, when a
+call to the service fails, and with heartbeats. Every five minutes, it also reads the print queues,
+the kiosk and the watched devices. During an interruption, it probes the path to the service every
+few seconds, to find the beginning, the end and the cause.
 """
 
 import asyncio

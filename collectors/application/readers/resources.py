@@ -20,6 +20,8 @@ POWER_KEYS: Final = (
     "hardware.batteryCharging",  # whether the machine is plugged in, even if its battery is full
     "hardware.powerSource",
 )
+NO_BATTERY: Final = "this machine has no battery"
+NOT_REPORTED_BY_BATTERY: Final = "the battery does not report it"
 FREQUENCY_MIN_MHZ: Final = 50
 """A lower frequency counts as unknown: psutil returns 4 MHz for an Apple M4, and 0 if it does not
 know the frequency."""
@@ -76,10 +78,6 @@ def read_load(_: Deadline) -> Fields:
         return LOAD_AVERAGE.all_absent(read_load.keys, "unsupported", reason)
     loads = (round(load, 2) for load in os.getloadavg())
     return map(LOAD_AVERAGE.available, read_load.keys, loads)
-
-
-NO_BATTERY: Final = "this machine has no battery"
-NOT_REPORTED_BY_BATTERY: Final = "the battery does not report it"
 
 
 @source("power", PSUTIL, *POWER_KEYS)

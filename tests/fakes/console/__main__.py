@@ -30,7 +30,7 @@ from controlplane.storage.database import Database
 from tests.fakes.console.alerts import alerts
 from tests.fakes.console.company import company, make_member, make_providers
 from tests.fakes.console.consent import consent, make_user
-from tests.fakes.console.figures import LOCATIONS, create_merchant, figures
+from tests.fakes.console.figures import PLAN, create_merchant, figures
 from tests.fakes.console.keyboard import keyboard
 from tests.fakes.console.page import WITHIN_S, Page
 from tests.fakes.console.pages import pages
@@ -82,7 +82,7 @@ async def _act(act: str, page: Page, folder: Path) -> dict[str, Any]:
             return await routes(page, url, database)
     key, reader = _create_keys(database)
     if act == "figures":
-        create_merchant(database, locations=LOCATIONS, is_awkward=True)
+        create_merchant(database, **PLAN)
         outsider, _ = _create_keys(database, "org-without-a-merchant")
     if act == "consent":
         make_user(database)

@@ -14,10 +14,10 @@ from controlplane.storage.database import Database
 from tests.fakes.console.page import Page
 from tests.fakes.console.play import SAVED, set_connected
 
-DAYS: Final = 14
-LOCATIONS: Final = 6
-"""So many locations of an awkward sandbox are in time zones around the world, so that some of them
-have sales today at each time of the day.
+PLAN: Final = {"locations": 6, "days": 14, "sales_per_day": 20, "is_awkward": True}
+"""The parameters of the merchant. The first six locations of an awkward sandbox are in time zones
+around the world, so some of them have sales today at each time of the day. Some sales and refunds
+have missing data.
 """
 YESTERDAY: Final = "a[href$='period=yesterday']"
 LOW_HEIGHT: Final = 400
@@ -55,26 +55,10 @@ SMALLEST_FONT_PX: Final = (
 """The smallest font size of a text in a chart, in pixels of the window."""
 
 
-def create_merchant(
-    file: str,
-    days: int = DAYS,
-    sales_per_day: int = 20,
-    *,
-    locations: int = 3,
-    is_awkward: bool = False,
-) -> None:
-    """Create a merchant with sales of the last ``days`` days, until now.
-
-    With ``is_awkward``, some sales and refunds have missing data (`Plan`).
-    """
+def create_merchant(file: str, **parameters: Any) -> None:
+    """Create a merchant with sales until now. ``parameters`` are those of the sandbox's `Plan`."""
     now = system_clock()
-    plan = Plan(
-        locations=locations,
-        days=days,
-        sales_per_day=sales_per_day,
-        until=now.date(),
-        is_awkward=is_awkward,
-    )
+    plan = Plan(until=now.date(), **parameters)
     database = Database(file)
     database.write(lambda session: load(session, plan, now))
     database.close()
@@ -97,7 +81,7 @@ async def figures(
     await page.until("!document.querySelector('#nav-figures').hidden")
     await page.tab_to("#nav-figures")
     await page.press("Enter")
-    results["cards"] = await page.until(f"({CARDS}).length === {LOCATIONS} && {CARDS}")
+    results["cards"] = await page.until(f"({CARDS}).length === {PLAN['locations']} && {CARDS}")
     await page.check_view("figures")
     results["total"] = await page.run(
         "[...document.querySelectorAll('#total .name, #total .sub')].map((e) => e.textContent)"

@@ -21,7 +21,7 @@ FRAGMENT: Final = "#/figures/loc-0001?period=last7"
 @contextlib.contextmanager
 def figures_console(file: Path, tab: Browser) -> Iterator[None]:
     """Show the sales figures in ``tab`` while the body runs."""
-    create_merchant(str(file), DAYS, SALES_PER_DAY)
+    create_merchant(str(file), days=DAYS, sales_per_day=SALES_PER_DAY)
     key = _key(file)
     with service(str(file)) as server:
         tab.open(f"http://127.0.0.1:{server.port}/", "document.activeElement.id === 'email'")

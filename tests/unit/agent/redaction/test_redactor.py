@@ -165,8 +165,14 @@ WORDS = st.text(
     st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="\"'\\"), max_size=24
 ).map(lambda middle: f"{HEAD}{middle}{TAIL}")
 
-URL_WITH_PATH = re.compile(r"://[^/?#]+[/?#]")
-HOST_AND_PATH = re.compile(r"[A-Za-z0-9.\-]+\.[A-Za-z][A-Za-z0-9\-]*[/?#]")
+HOST_AND_PATH = re.compile(
+    r"(?:[A-Za-z0-9.\-]+\.[A-Za-z][A-Za-z0-9\-]*"
+    r"|(?:localhost|\d+(?:\.\d+){3}|\[[0-9A-Fa-f:.%]+\])(?::\d+)?)[/?#]"
+)
+URL_WITH_PATH = re.compile(f"://{HOST_AND_PATH.pattern}")
+SCHEME = re.compile(r"^([A-Za-z0-9+.\-]+):(?=\\?/\\?/)")
+CLOSING_QUOTE = re.compile(r'"(?=\s*(?:[#;,}\])"\x27]|[\w.\-]+\s*=))')
+
 
 LINES = (
     'password = "{}"',
@@ -194,10 +200,10 @@ def assert_no_secret(text: str) -> None:
 @given(SECRETS, st.sampled_from(LINES))
 @example(f'{HEAD}"""{TAIL}', LINES[-1])
 def test_secrets_in_configuration_lines_are_redacted(secret: str, line: str) -> None:
-    if line.endswith('"{}'):  # a quote would end the string, and the text after it is not secret
-        secret = secret.replace('"', "")
-    if line.startswith("https_proxy={}"):  # the text before :// would be a scheme
-        secret = secret.replace("://", "")
+    if line.endswith('"{}'):  # such a quote ends the string, and the text after it is not secret
+        secret = CLOSING_QUOTE.sub("", secret)
+    if line.startswith("https_proxy={}"):  # a scheme is not secret
+        secret = SCHEME.sub(r"\1", secret)
     text = "[service]\n" + line.format(secret) + '\nlocation_id = "x"\n'
     output = redact_configuration(text, Redactor())
     assert_no_secret(output)
